@@ -21,7 +21,8 @@ class UserError(Exception):
 
     def __init__(self, what: str, why: str, fix: str) -> None:
         self.what, self.why, self.fix = what, why, fix
-        super().__init__(f"{what}: {why}; {fix}.")
+        sentence = f"{what}: {why}; {fix}"
+        super().__init__(sentence if sentence.endswith("?") else sentence + ".")
 
 
 class UsageError(UserError):

@@ -1,0 +1,273 @@
+"""The whole configuration: one tree of frozen models that presets, YAML files, flags and Python share.
+
+Every value is checked when the tree is made; `tusk.presets` finds and merges the sources.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+Fraction = Annotated[float, Field(ge=0, le=1)]
+NotNegative = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+
+# A value that may change in the course of training: a number, or points (share of training done, value) that are
+# joined by straight lines.
+Schedule = float | tuple[tuple[float, float], ...]
+
+
+def value_at(schedule: Schedule, progress: float) -> float:
+    """The schedule's value when `progress` (0 to 1) of the training is done."""
+    if isinstance(schedule, int | float):
+        return float(schedule)
+    before = schedule[0]
+    for after in schedule:
+        if progress < after[0]:
+            if after is schedule[0]:
+                break
+            share = (progress - before[0]) / (after[0] - before[0])
+            return before[1] + share * (after[1] - before[1])
+        before = after
+    return before[1]
+
+
+class Part(BaseModel):
+    """Common to all parts: frozen, no unknown keys, no NaN, the text under a field is its description."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+    @field_validator("*")
+    @classmethod
+    def _schedule_in_order(cls, value: object) -> object:
+        if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+            places = [point[0] for point in value]
+            if places != sorted(set(places)) or places[0] < 0 or places[-1] > 1:
+                raise ValueError("the points of a schedule must lie between 0 and 1, in rising order")
+        return value
+
+
+class DataConfig(Part):
+    """Which images, and how they come to the network's size."""
+
+    dataset: str = "folder"
+    """A dataset that tusk knows by name, or `folder` for your own pictures."""
+    source: Path | None = None
+    """Folder, file, glob or list that the images come from; not needed where tusk makes them."""
+    size: Annotated[int, Field(ge=8, le=4096)] = 80
+    """Side in pixels of the square images that the network sees."""
+    fit: Literal["letterbox", "centre-crop", "random-crop"] = "centre-crop"
+    """How an image that is not square is made so."""
+    grey: bool = False
+    """Throw the colours away."""
+
+
+class WarpConfig(Part):
+    """A random smooth deformation, in units of half an image."""
+
+    scale: Positive = 1.0
+    """Mean scale of the sampling grid: below 1 enlarges the content."""
+    scale_jitter: NotNegative = 0.0
+    """Scale is uniform in scale +- this."""
+    tps: NotNegative = 0.0
+    """Each control point of the thin-plate spline moves by up to this."""
+    shift: NotNegative = 0.0
+    """Scale and rotation are about points that lie up to this off the centre."""
+    rotation: NotNegative = 0.0
+    """Rotation is uniform in +- this many radians."""
+    colour_jitter: Fraction = 0.0
+    """Brightness, contrast, saturation and (a tenth of it) hue change by up to this share."""
+    border: Literal["black", "white", "reflect"] = "reflect"
+    """What stands outside the frame."""
+
+
+class ModelConfig(Part):
+    """The network."""
+
+    keypoints: Count = 9
+    """How many keypoints an image gives (K). May be another number in use."""
+    types: Count = 10
+    """How many types there are (M)."""
+    channels: Count = 32
+    """Length of a descriptor (C)."""
+    width: Count = 32
+    """Channels of the first level of the U-Nets; each deeper level doubles them."""
+    levels: Annotated[int, Field(ge=1, le=6)] = 4
+    """Levels of the U-Nets."""
+    stride: Literal[1, 2, 4] = 1
+    """The network runs at 1/stride of the image's size; locations stay in image pixels."""
+    window: Annotated[int, Field(ge=3)] = 13
+    """Side in image pixels of the window for non-maximum suppression and soft-argmax: about the size of a thing."""
+    temperature: Positive = 0.2
+    """Of the soft-argmax: smaller is harder."""
+    count_border: bool = False
+    """Authors' variant: cells outside the image weigh in the soft-argmax as score 0."""
+    descriptor_read: Literal["bilinear", "truncated"] = "bilinear"
+    """How the feature map is read at a location; `truncated` is the authors' variant."""
+    descriptor_space: Literal["unit", "standardised"] = "unit"
+    """Bring descriptors to unit length only, or to zero mean and unit deviation over the batch first."""
+    variance: Positive = 0.05
+    """Of the Gaussian that carries a descriptor into the decoder, in pixels of the feature map."""
+    decode: Literal["plain", "layers"] = "plain"
+    """One picture from all keypoints together, or one layer with transparency for each (which gives masks)."""
+    layer_window: Annotated[int, Field(ge=8)] | None = None
+    """Decode a layer only in a window of this many image pixels around its keypoint."""
+    background: Literal["none", "colour"] = "none"
+    """Behind the layers: nothing, or one learnt colour, so that keypoints may stay unused."""
+    type_distance: Literal["norm", "mean-square"] = "norm"
+    """Distance of a descriptor from a prototype; `mean-square` is the authors' variant."""
+    type_scale: Positive = 1.0
+    """Factor on that distance where it becomes a probability."""
+
+    @property
+    def multiple(self) -> int:
+        """Image sides are padded to a multiple of this."""
+        return self.stride * 2 ** (self.levels - 1)
+
+    @property
+    def map_window(self) -> int:
+        """The window in pixels of the feature map: odd, at least 3."""
+        return max(3, 2 * round((self.window / self.stride - 1) / 2) + 1)
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.window % 2 == 0:
+            raise ValueError(f"window must be odd, not {self.window}")
+        if self.layer_window is not None:
+            if self.decode != "layers":
+                raise ValueError("layer_window needs decode 'layers'")
+            if self.layer_window % self.multiple:
+                raise ValueError(f"layer_window must be a multiple of {self.multiple} (stride x 2^(levels-1))")
+        if self.background != "none" and self.decode != "layers":
+            raise ValueError("background needs decode 'layers'")
+        return self
+
+
+class ReconstructionConfig(Part):
+    """How well the image is painted again."""
+
+    kind: Literal["mse", "perceptual"] = "mse"
+    weight: Schedule = 1.0
+    vgg16: Path | None = None
+    """File with the weights of VGG16 for the perceptual loss."""
+
+
+class KMeansConfig(Part):
+    """Pulls descriptors towards their nearest prototype."""
+
+    weight: Schedule = 0.01
+    scale: Schedule = 1.0
+    """Factor on the distance, as `model.type_scale`."""
+
+
+class EquivarianceConfig(Part):
+    """What is seen must move with the image."""
+
+    score_weight: Schedule = 0.01
+    feature_weight: Schedule = 100.0
+    features: Literal["raw", "unit", "standardised"] = "raw"
+    """`raw` is the paper's form, which can be lowered by shrinking the features; the others cannot."""
+    masked: bool = True
+    """Leave out targets that come from outside the frame (the authors do not)."""
+
+
+class PrototypesConfig(Part):
+    """What the prototypes themselves follow."""
+
+    kind: Literal["sliced-wasserstein", "k-means", "vector-quantisation"] = "sliced-wasserstein"
+    """The paper's loss, or one of the two alternatives of its ablation."""
+    projections: Count = 100
+    noise: NotNegative = 0.02
+    """Deviation of the samples around a prototype."""
+    rounding: Literal["largest-remainder", "authors"] = "largest-remainder"
+    """How mixture weights become whole numbers of samples."""
+    extra_mixing: NotNegative = 0.0
+    """Added to every prototype's share; the authors add 0.01."""
+
+
+class MutualInformationConfig(Part):
+    """Types should be the same in both views, confident, and all in use."""
+
+    weight: Schedule = 0.0
+    temperature: Positive = 0.1
+    evenness: NotNegative = 1.0
+    """Weight of the even use of types; lower it where types are of very uneven frequency."""
+
+
+class LossesConfig(Part):
+    """All that training lowers."""
+
+    reconstruction: ReconstructionConfig = ReconstructionConfig()
+    kmeans: KMeansConfig = KMeansConfig()
+    equivariance: EquivarianceConfig = EquivarianceConfig()
+    prototypes: PrototypesConfig = PrototypesConfig()
+    mutual_information: MutualInformationConfig = MutualInformationConfig()
+
+
+class TrainingConfig(Part):
+    """How it is trained."""
+
+    batch: Annotated[int, Field(ge=2)] = 32
+    """Images in a step, both views of each pair counted."""
+    micro_batch: Annotated[int, Field(ge=2)] | None = None
+    """Work through the batch in parts of this many images: the same result in less memory, where no loss needs the
+    whole batch at once."""
+    steps: Count = 4200
+    learning_rate: Positive = 1e-3
+    learning_rate_shape: Literal["constant", "one-cycle"] = "constant"
+    variance: Schedule | None = None
+    """Of the Gaussian in the course of training; without it `model.variance` throughout."""
+    prototype_steps: Annotated[int, Field(ge=0)] = 8
+    """Steps on the prototypes after each step on the network."""
+    prototype_learning_rate: Positive = 0.1
+    prototype_start: Literal["random", "k-means"] = "random"
+    """Prototypes start at random, or by k-means on descriptors once the warm-up is over."""
+    prototype_restarts: tuple[Fraction, ...] = ()
+    """At these shares of the training, prototypes are set by k-means again."""
+    warm_up: Fraction = 0.0
+    """Share of the training before the prototypes start."""
+    memory: Annotated[int, Field(ge=0)] = 0
+    """How many of the latest descriptors are kept for k-means and for the prototypes' loss beside the batch's own."""
+    alternate: bool = True
+    """Train network and prototypes in turns (the paper); otherwise both in one step, as in its ablation."""
+    clip: Positive = 10.0
+    """Largest norm of a gradient."""
+    first_warp: WarpConfig = WarpConfig(scale=0.98, scale_jitter=0.02, tps=0.03, shift=0.02, rotation=0.05)
+    """Makes the first view from the image."""
+    second_warp: WarpConfig = WarpConfig(scale=0.95, scale_jitter=0.05, tps=0.1, shift=0.01, rotation=0.25)
+    """Makes the second view from the first."""
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _pairs(self) -> Self:
+        if self.batch % 2:
+            raise ValueError(f"batch must be even (pairs of views), not {self.batch}")
+        if self.micro_batch is not None and self.micro_batch % 2:
+            raise ValueError(f"micro_batch must be even (pairs of views), not {self.micro_batch}")
+        return self
+
+
+class Config(Part):
+    """Everything that a run depends on."""
+
+    data: DataConfig = DataConfig()
+    model: ModelConfig = ModelConfig()
+    losses: LossesConfig = LossesConfig()
+    training: TrainingConfig = TrainingConfig()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        losses, training = self.losses, self.training
+        if training.micro_batch is not None and (
+            self.model.descriptor_space == "standardised"
+            or losses.equivariance.features == "standardised"
+            or losses.mutual_information.weight != 0
+        ):
+            raise ValueError(
+                "training.micro_batch needs losses that split over images: not standardised descriptors or features, "
+                "nor mutual information"
+            )
+        return self

@@ -1,0 +1,1 @@
+"""Figures from detections and truth. Nothing here is ever seen by training."""

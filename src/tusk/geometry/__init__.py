@@ -1,0 +1,1 @@
+"""Random smooth deformations that move images, maps and points alike."""

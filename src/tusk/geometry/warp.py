@@ -1,0 +1,130 @@
+"""One random warp, applied alike to images, maps and points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from kornia.enhance import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
+from torch import Tensor
+
+from tusk.config import WarpConfig
+from tusk.geometry.spline import ThinPlateSpline, fit_spline
+
+# The frame in which the spline lives is a fifth of a side larger on every side than the image, as if the image were
+# padded; its border stays put, so that whatever enters the image comes from just outside it.
+_FRAME = 1.4
+_JITTER = 0.1
+_CONTROL = [(sx * r, sy * r) for r in (0.7, 0.5) for sx in (-1, 1) for sy in (-1, 1)]
+_BORDER = [(x, y) for x in (-0.99, 0.0, 0.99) for y in (-0.99, 0.0, 0.99) if (x, y) != (0.0, 0.0)]
+
+
+@dataclass(frozen=True)
+class Colours:
+    """Factors of one colour change for each image."""
+
+    brightness: Tensor  # (B,) added
+    contrast: Tensor  # (B,) multiplied
+    saturation: Tensor  # (B,) multiplied
+    hue: Tensor  # (B,) in radians
+
+    def __getitem__(self, part: slice) -> Colours:
+        return Colours(self.brightness[part], self.contrast[part], self.saturation[part], self.hue[part])
+
+    def __call__(self, images: Tensor) -> Tensor:
+        images = adjust_brightness(images, self.brightness)
+        images = adjust_contrast(images, self.contrast)
+        images = adjust_saturation(images, self.saturation)
+        changed: Tensor = adjust_hue(images, self.hue)
+        return changed.clamp(0, 1)
+
+
+@dataclass(frozen=True)
+class Warp:
+    """B sampled warps. A warped image takes its pixel at v from the original's f(v)."""
+
+    spline: ThinPlateSpline  # f, in the padded frame's coordinates from -1 to 1
+    border: Literal["black", "white", "reflect"]
+    colours: Colours | None = None
+
+    def __getitem__(self, part: slice) -> Warp:
+        """The warps of a part of the batch."""
+        return Warp(self.spline[part], self.border, None if self.colours is None else self.colours[part])
+
+    def images(self, images: Tensor) -> Tensor:
+        """(B, 3, H, W) in [0, 1] -> the same, warped and recoloured."""
+        warped = self.maps(images)
+        return warped if self.colours is None else self.colours(warped)
+
+    def maps(self, values: Tensor) -> Tensor:
+        """(B, C, H, W) of any channels and resolution -> the same, warped."""
+        grid = self.grid(values.shape[-2], values.shape[-1])
+        if self.border == "white":
+            return 1 - F.grid_sample(1 - values, grid, align_corners=False)
+        padding = "zeros" if self.border == "black" else "reflection"
+        return F.grid_sample(values, grid, padding_mode=padding, align_corners=False)
+
+    def grid(self, height: int, width: int) -> Tensor:
+        """(B, H, W, 2): for every pixel of the warped image, where in the original it comes from, from -1 to 1."""
+        where = self.spline.centres
+        y = (torch.arange(height, device=where.device, dtype=where.dtype) + 0.5) * 2 / height - 1
+        x = (torch.arange(width, device=where.device, dtype=where.dtype) + 0.5) * 2 / width - 1
+        pixels = torch.stack(torch.meshgrid(x, y, indexing="xy"), -1).view(1, -1, 2)  # (1, H*W, 2)
+        source = self.spline(pixels.expand(len(where), -1, -1) / _FRAME) * _FRAME
+        return source.view(-1, height, width, 2)
+
+    def inside(self, height: int, width: int) -> Tensor:
+        """(B, 1, H, W) bool: the pixels of the warped image that come from inside the original."""
+        return (self.grid(height, width).abs() <= 1).all(-1)[:, None]
+
+    def points(self, xy: Tensor, height: int, width: int) -> Tensor:
+        """(B, P, 2) pixels of the original -> where they are in the warped image."""
+        return self._through(self.spline.inverse, xy, height, width)
+
+    def source_points(self, xy: Tensor, height: int, width: int) -> Tensor:
+        """(B, P, 2) pixels of the warped image -> where they come from in the original."""
+        return self._through(self.spline, xy, height, width)
+
+    def _through(self, function: Callable[[Tensor], Tensor], xy: Tensor, height: int, width: int) -> Tensor:
+        size = xy.new_tensor([width, height])
+        normal = (xy + 0.5) * 2 / size - 1
+        moved = function(normal / _FRAME) * _FRAME
+        return (moved + 1) * size / 2 - 0.5
+
+
+def sample_warp(
+    config: WarpConfig, batch: int, generator: torch.Generator, device: torch.device | str = "cpu"
+) -> Warp:
+    """`batch` random warps. The numbers are drawn on the generator's device, so that a seed means the same anywhere."""
+
+    def uniform(*shape: int, reach: float) -> Tensor:
+        return (torch.rand(*shape, generator=generator, device=generator.device) * 2 - 1) * reach
+
+    base = torch.tensor(_CONTROL, device=generator.device)
+    source = base + uniform(batch, len(_CONTROL), 2, reach=_JITTER)  # (B, 8, 2)
+    target = source + uniform(batch, len(_CONTROL), 2, reach=config.tps)
+
+    offset = uniform(batch, 1, 2, reach=config.shift)
+    scale = config.scale + uniform(batch, 1, 1, reach=config.scale_jitter)
+    target = (target - offset) * scale + offset
+
+    offset = uniform(batch, 1, 2, reach=config.shift)
+    angle = uniform(batch, reach=config.rotation)
+    turn = torch.stack(
+        [torch.stack([angle.cos(), -angle.sin()], -1), torch.stack([angle.sin(), angle.cos()], -1)], -2
+    )  # (B, 2, 2)
+    target = (target - offset) @ turn.mT + offset
+
+    still = torch.tensor(_BORDER, device=generator.device).expand(batch, -1, -1)  # (B, 8, 2)
+    spline = fit_spline(torch.cat([source, still], 1).to(device), torch.cat([target, still], 1).to(device))
+
+    colours = None
+    if config.colour_jitter > 0:
+        jitter = config.colour_jitter
+        change = uniform(4, batch, reach=jitter).to(device)
+        colours = Colours(change[0], 1 + change[1], 1 + change[2], change[3] * 0.1 * 2 * math.pi)
+    return Warp(spline, config.border, colours)

@@ -1,0 +1,1 @@
+"""The network: encoder, keypoints, descriptors, types and decoder. It knows nothing of data or training."""

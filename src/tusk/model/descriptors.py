@@ -1,0 +1,60 @@
+"""What the feature map says at a keypoint, brought to unit length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+Space = Literal["unit", "standardised"]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Mean and deviation of every channel over the keypoints of a batch (or their running averages)."""
+
+    mean: Tensor  # (C,)
+    deviation: Tensor  # (C,)
+
+    def standardise(self, values: Tensor) -> Tensor:
+        """values (..., C) -> (..., C) with mean 0 and deviation 1 in every channel."""
+        return (values - self.mean) / self.deviation
+
+
+class DescriptorSpace(nn.Module):
+    """Raw readings of the feature map -> descriptors of length 1.
+
+    `unit` only divides by the length (the paper). `standardised` first takes away the mean and the scale of every
+    channel over the batch: without that, what all keypoints have in common fills most of the unit sphere and the
+    differences between types are left with a small patch of it.
+    """
+
+    running_mean: Tensor
+    running_variance: Tensor
+
+    def __init__(self, channels: int, space: Space, momentum: float = 0.05) -> None:
+        super().__init__()
+        self.space = space
+        self.momentum = momentum
+        self.register_buffer("running_mean", torch.zeros(channels))
+        self.register_buffer("running_variance", torch.ones(channels))
+
+    def statistics(self, raw: Tensor) -> Statistics:
+        """raw (B, K, C): of this batch while training (and remembered), the remembered ones in use."""
+        if not self.training or self.space == "unit":
+            return Statistics(self.running_mean, (self.running_variance + 1e-6).sqrt())
+        flat = raw.flatten(0, 1)  # (B*K, C)
+        mean, variance = flat.mean(0), flat.var(0, unbiased=False)
+        with torch.no_grad():
+            self.running_mean.lerp_(mean, self.momentum)
+            self.running_variance.lerp_(variance, self.momentum)
+        return Statistics(mean, (variance + 1e-6).sqrt())
+
+    def forward(self, raw: Tensor) -> tuple[Tensor, Statistics]:
+        """raw (B, K, C) -> descriptors (B, K, C) of length 1, and the statistics that were used."""
+        statistics = self.statistics(raw)
+        values = statistics.standardise(raw) if self.space == "standardised" else raw
+        return F.normalize(values, dim=-1), statistics

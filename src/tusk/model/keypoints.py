@@ -1,0 +1,96 @@
+"""Score map -> K locations: non-maximum suppression, top-K, soft-argmax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tusk.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Keypoints:
+    """K places in each of B score maps, best first."""
+
+    xy: Tensor  # (B, K, 2) in pixels of the score map, differentiable
+    score: Tensor  # (B, K) the score map read at xy; 0 where not found
+    found: Tensor  # (B, K) bool: False where the map has fewer than K peaks
+
+
+def most_peaks(height: int, width: int, window: int) -> int:
+    """How many peaks of a `window` x `window` non-maximum suppression fit in a map of this size at the most."""
+    apart = window // 2 + 1
+    return -(-height // apart) * -(-width // apart)
+
+
+def find_peaks(score_map: Tensor, window: int) -> Tensor:
+    """(B, 1, H, W) -> (B, H*W) bool: the pixels that are the largest of the window around them.
+
+    Of equal neighbours only the first counts, so that a flat region is not a crowd of peaks.
+    """
+    height, width = score_map.shape[-2:]
+    _, where = F.max_pool2d(score_map, window, stride=1, padding=window // 2, return_indices=True)
+    own = torch.arange(height * width, device=score_map.device)
+    return where.flatten(1) == own  # (B, H*W)
+
+
+def extract_keypoints(
+    score_map: Tensor, count: int, window: int, temperature: float, *, count_border: bool = False
+) -> Keypoints:
+    """The `count` highest peaks of each map, moved to the weighted mean of the window around them.
+
+    score_map (B, 1, H, W); window is odd. With `count_border` the cells of a window that lie outside the map weigh
+    as if the score there were 0 (the authors' form); without it they are left out.
+    """
+    batch, _, height, width = score_map.shape
+    if count > most_peaks(height, width, window):
+        raise UsageError(
+            "model.keypoints",
+            f"{count} keypoints do not fit in a score map of {width}x{height} with a window of {window}",
+            f"ask for at most {most_peaks(height, width, window)}, or use larger images or a smaller window",
+        )
+    flat = score_map.flatten(1)  # (B, H*W)
+    with torch.no_grad():
+        value, index = torch.where(find_peaks(score_map, window), flat, -1.0).topk(count)  # (B, K) each
+        found = value >= 0
+        row, column = index // width, index % width  # (B, K)
+
+        reach = window // 2
+        offset = torch.arange(-reach, reach + 1, device=score_map.device)
+        rows = row[..., None] + offset  # (B, K, k)
+        columns = column[..., None] + offset  # (B, K, k)
+        row_inside = (rows >= 0) & (rows < height)
+        column_inside = (columns >= 0) & (columns < width)
+        inside = row_inside[..., :, None] & column_inside[..., None, :]  # (B, K, k, k)
+        cells = rows.clamp(0, height - 1)[..., :, None] * width + columns.clamp(0, width - 1)[..., None, :]
+
+    # Only the K windows are gathered; a dense k x k kernel over the map would do the same for every pixel.
+    gathered = flat.gather(1, cells.flatten(1)).view(batch, count, window, window)  # (B, K, k, k)
+    outside = 0.0 if count_border else -torch.inf
+    logits = torch.where(inside, gathered, outside) / temperature
+    weight = logits.flatten(2).softmax(-1).view_as(logits)  # (B, K, k, k)
+    x = (weight.sum(-2) * columns).sum(-1)  # (B, K)
+    y = (weight.sum(-1) * rows).sum(-1)  # (B, K)
+    xy = torch.stack([x, y], -1)  # (B, K, 2)
+    score = read_bilinear(score_map, xy).squeeze(-1) * found  # (B, K)
+    return Keypoints(xy=xy, score=score, found=found)
+
+
+def read_bilinear(values: Tensor, xy: Tensor) -> Tensor:
+    """values (B, C, H, W) read at xy (B, K, 2) pixels -> (B, K, C); beyond the border the edge goes on."""
+    size = xy.new_tensor([values.shape[-1], values.shape[-2]])
+    grid = (xy + 0.5) * 2 / size - 1  # the pixel centre 0 is at -1 + 1/size
+    read = F.grid_sample(values, grid[:, None], padding_mode="border", align_corners=False)  # (B, C, 1, K)
+    return read[:, :, 0].transpose(1, 2)
+
+
+def read_truncated(values: Tensor, xy: Tensor) -> Tensor:
+    """The authors' reading: the pixel at the location with its fraction cut off. Shapes as in `read_bilinear`."""
+    width = values.shape[-1]
+    whole = xy.long()
+    index = whole[..., 1].clamp(0, values.shape[-2] - 1) * width + whole[..., 0].clamp(0, width - 1)  # (B, K)
+    flat = values.flatten(2)  # (B, C, H*W)
+    return flat.gather(2, index[:, None].expand(-1, flat.shape[1], -1)).transpose(1, 2)

@@ -1,0 +1,178 @@
+"""The whole forward pass on one screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tusk.config import ModelConfig
+from tusk.errors import DataError, UsageError
+from tusk.model.decoder import Decoded, Decoder
+from tusk.model.descriptors import DescriptorSpace, Statistics
+from tusk.model.encoder import Encoder
+from tusk.model.keypoints import Keypoints, extract_keypoints, most_peaks, read_bilinear, read_truncated
+from tusk.model.prototypes import Prototypes
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What the encoder sees in B images; s is the stride."""
+
+    feature_map: Tensor  # (B, C, ceil(H/s), ceil(W/s))
+    score_map: Tensor  # (B, 1, ceil(H/s), ceil(W/s)) in (0, 1)
+    keypoints: Keypoints  # in pixels of those maps
+    descriptors: Tensor  # (B, K, C) of length 1
+    statistics: Statistics  # what the descriptors were standardised with
+
+
+@dataclass(frozen=True)
+class Output:
+    """Everything that the network says about B images."""
+
+    feature_map: Tensor  # (B, C, ceil(H/s), ceil(W/s))
+    score_map: Tensor  # (B, 1, ceil(H/s), ceil(W/s)) in (0, 1)
+    xy: Tensor  # (B, K, 2) in image pixels, best first
+    score: Tensor  # (B, K)
+    found: Tensor  # (B, K) bool; False where the image has fewer than K peaks
+    descriptors: Tensor  # (B, K, C) of length 1
+    probability: Tensor  # (B, K, M)
+    label: Tensor  # (B, K) the type, 0..M-1
+    reconstruction: Tensor  # (B, 3, H, W) in [0, 1]
+    layer_rgb: Tensor | None  # (B, K, 3, H, W) in [0, 1]
+    layer_alpha: Tensor | None  # (B, K, 1, H, W)
+
+
+class Network(nn.Module):
+    """Image -> typed keypoints -> image."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        size = (config.channels, config.width, config.levels, config.stride)
+        self.encoder = Encoder(*size)
+        self.descriptor_space = DescriptorSpace(config.channels, config.descriptor_space)
+        self.prototypes = Prototypes(config.types, config.channels, config.type_distance, config.type_scale)
+        self.decoder = Decoder(*size, config.decode, config.layer_window, config.background)
+
+    def forward(
+        self, image: Tensor, keypoints: int | None = None, *, missing: Literal["error", "empty"] = "error"
+    ) -> Output:
+        """image (B, 3, H, W) in [0, 1], of any size that holds the peaks -> `Output` (see there for the shapes).
+
+        `keypoints` may differ from the configured K. Where an image has fewer peaks: an error, or empty keypoints of
+        score 0 whose `found` is False.
+        """
+        seen = self.encode(image, keypoints)
+        points = seen.keypoints
+        if missing == "error" and not bool(points.found.all()):
+            least = int(points.found.sum(1).min())
+            raise UsageError(
+                "model.keypoints",
+                f"{points.found.shape[1]} keypoints were asked for, but an image has only {least} peaks",
+                f"ask for at most {least}, or use a smaller model.window",
+            )
+        probability = self.prototypes(seen.descriptors)  # (B, K, M)
+        decoded = self.decode(points, seen.descriptors, (image.shape[-2], image.shape[-1]))
+        return Output(
+            feature_map=seen.feature_map,
+            score_map=seen.score_map,
+            xy=self.to_image(points.xy),
+            score=points.score,
+            found=points.found,
+            descriptors=seen.descriptors,
+            probability=probability,
+            label=probability.argmax(-1),
+            reconstruction=decoded.reconstruction,
+            layer_rgb=decoded.layer_rgb,
+            layer_alpha=decoded.layer_alpha,
+        )
+
+    def encode(self, image: Tensor, keypoints: int | None = None) -> Encoding:
+        """image (B, 3, H, W) -> maps, keypoints and descriptors."""
+        config = self.config
+        height, width = image.shape[-2:]
+        self._check_size(height, width, config.keypoints if keypoints is None else keypoints)
+        feature_map, score_map = self.encoder(self._pad(image))
+        rows, columns = -(-height // config.stride), -(-width // config.stride)
+        feature_map = feature_map[..., :rows, :columns]  # the padding holds no keypoints
+        score_map = score_map[..., :rows, :columns]
+        points = extract_keypoints(
+            score_map,
+            config.keypoints if keypoints is None else keypoints,
+            config.map_window,
+            config.temperature,
+            count_border=config.count_border,
+        )
+        read = read_bilinear if config.descriptor_read == "bilinear" else read_truncated
+        descriptors, statistics = self.descriptor_space(read(feature_map, points.xy))  # (B, K, C)
+        return Encoding(feature_map, score_map, points, descriptors, statistics)
+
+    def decode(
+        self, points: Keypoints, descriptors: Tensor, size: tuple[int, int], variance: float | None = None
+    ) -> Decoded:
+        """Keypoints in feature-map pixels and their descriptors (B, K, C) -> an image of size (H, W), and its layers."""
+        height, width = size
+        step = self.config.multiple
+        padded = (-(-height // step) * step // self.config.stride, -(-width // step) * step // self.config.stride)
+        used = self.config.variance if variance is None else variance
+        decoded: Decoded = self.decoder(points.xy, points.score, descriptors, padded, used)
+        if decoded.reconstruction.shape[-2:] == (height, width):
+            return decoded
+        crop = (..., slice(height), slice(width))
+        return Decoded(
+            decoded.reconstruction[crop],
+            None if decoded.layer_rgb is None else decoded.layer_rgb[crop],
+            None if decoded.layer_alpha is None else decoded.layer_alpha[crop],
+        )
+
+    def to_image(self, xy: Tensor) -> Tensor:
+        """Feature-map pixels -> image pixels; a feature-map pixel's centre is that of its s x s block."""
+        return (xy + 0.5) * self.config.stride - 0.5
+
+    def to_map(self, xy: Tensor) -> Tensor:
+        """Image pixels -> feature-map pixels."""
+        return (xy + 0.5) / self.config.stride - 0.5
+
+    def _pad(self, image: Tensor) -> Tensor:
+        """On the right and below only, so that coordinates stay as they are; the edge goes on."""
+        step = self.config.multiple
+        right, below = -image.shape[-1] % step, -image.shape[-2] % step
+        return F.pad(image, (0, right, 0, below), mode="replicate") if right or below else image
+
+    def _check_size(self, height: int, width: int, keypoints: int) -> None:
+        least = self.config.multiple
+        if min(height, width) < least:
+            raise DataError(
+                f"image of {width}x{height} pixels",
+                f"this network needs at least {least}x{least}",
+                f"enlarge the image or use a model with fewer levels than {self.config.levels}",
+            )
+        stride = self.config.stride
+        room = most_peaks(-(-height // stride), -(-width // stride), self.config.map_window)
+        if keypoints > room:
+            raise UsageError(
+                "model.keypoints",
+                f"{keypoints} keypoints do not fit in {width}x{height} pixels with a window of {self.config.window}",
+                f"ask for at most {room}, or use larger images or a smaller model.window",
+            )
+
+
+def standardise_map(feature_map: Tensor, statistics: Statistics) -> Tensor:
+    """feature_map (B, C, H, W) in the units of standardised descriptors."""
+    return statistics.standardise(feature_map.movedim(1, -1)).movedim(-1, 1)
+
+
+def count_parameters(network: nn.Module) -> int:
+    """How many numbers the network learns."""
+    return sum(parameter.numel() for parameter in network.parameters())
+
+
+def seeded_network(config: ModelConfig, seed: int) -> Network:
+    """A network whose first weights depend on the seed alone; the global random state is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Network(config)

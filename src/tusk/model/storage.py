@@ -1,0 +1,107 @@
+"""One model, one safetensors file: weights, configuration, where it comes from, and a checksum over all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import ValidationError
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tusk.config import Config
+from tusk.errors import DataError
+from tusk.model.network import Network
+
+_FORMAT, _VERSION = "tusk-model", 1
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A network with the whole configuration that made it."""
+
+    network: Network
+    config: Config
+    provenance: dict[str, Any] = field(default_factory=dict)  # command, seed, minutes and so on: for people to read
+
+
+def save_model(path: Path, model: StoredModel) -> None:
+    """Write the file under a temporary name and rename it when complete: a reader never sees half a model."""
+    tensors = {name: value.detach().cpu().contiguous() for name, value in model.network.state_dict().items()}
+    config = model.config.model_dump_json()
+    provenance = json.dumps(model.provenance)
+    metadata = {
+        "format": _FORMAT,
+        "version": str(_VERSION),
+        "config": config,
+        "provenance": provenance,
+        "sha256": _digest(tensors, config, provenance),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        save_file(tensors, temporary, metadata)
+        with Path(temporary).open("rb+") as file:
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def load_model(path: Path) -> StoredModel:
+    """Read what `save_model` wrote; anything else, or anything damaged, is refused. Pickle is never opened."""
+    if not path.is_file():
+        raise DataError(str(path), "there is no such model file", "check the path")
+    try:
+        with safe_open(path, "pt") as file:
+            metadata: dict[str, str] = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+    except (SafetensorError, OSError) as error:
+        raise DataError(
+            str(path), f"it is not a readable safetensors file ({error})", "use a file that tusk saved"
+        ) from error
+    if metadata.get("format") != _FORMAT:
+        raise DataError(str(path), "it is a safetensors file, but not a tusk model", "use a file that tusk saved")
+    if int(metadata.get("version", "0")) > _VERSION:
+        raise DataError(str(path), f"its format {metadata['version']} is newer than this tusk reads", "upgrade tusk")
+    config_json, provenance = metadata.get("config", ""), metadata.get("provenance", "{}")
+    if metadata.get("sha256") != _digest(tensors, config_json, provenance):
+        raise DataError(str(path), "its content does not match its checksum", "copy or download the file again")
+    try:
+        config = Config.model_validate_json(config_json)
+    except ValidationError as error:
+        raise DataError(
+            str(path), f"its configuration is not understood ({error.error_count()} faults)", "upgrade tusk"
+        ) from error
+    network = Network(config.model)
+    wanted = network.state_dict()
+    for name, value in wanted.items():
+        if name not in tensors:
+            raise DataError(str(path), f"the weight '{name}' is missing", "use a complete model file")
+        if tensors[name].shape != value.shape:
+            raise DataError(
+                str(path),
+                f"the weight '{name}' has shape {tuple(tensors[name].shape)} instead of {tuple(value.shape)}",
+                "use a model file whose weights belong to its configuration",
+            )
+    network.load_state_dict(tensors)
+    return StoredModel(network.eval(), config, json.loads(provenance))
+
+
+def _digest(tensors: dict[str, Tensor], config: str, provenance: str) -> str:
+    digest = hashlib.sha256()
+    digest.update(config.encode() + b"\0" + provenance.encode() + b"\0")
+    for name in sorted(tensors):
+        value = tensors[name]
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}\0".encode())
+        digest.update(value.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,55 @@
+"""The U-Net that both the encoder and the decoder are made of."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+class DoubleConv(nn.Module):
+    """Twice (3x3 convolution, GroupNorm, ReLU), the size unchanged."""
+
+    def __init__(self, inputs: int, outputs: int, groups: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, padding=1)
+        self.norm1 = nn.GroupNorm(groups, outputs)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1)
+        self.norm2 = nn.GroupNorm(groups, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        # GroupNorm's backward needs its input, not its output: ReLU may overwrite that and save a third of the memory.
+        x = F.relu_(self.norm1(self.conv1(x)))
+        return F.relu_(self.norm2(self.conv2(x)))
+
+
+class UNet(nn.Module):
+    """(B, inputs, H, W) -> (B, outputs, H, W), for H and W that `2 ** (levels - 1)` divides.
+
+    Level i is `width * 2**i` channels wide and has `width` groups at every level, so the first is an instance norm.
+    """
+
+    def __init__(self, inputs: int, outputs: int, width: int, levels: int) -> None:
+        super().__init__()
+        widths = [width * 2**level for level in range(levels)]
+        self.down = nn.ModuleList(
+            DoubleConv(before, after, width) for before, after in zip([inputs, *widths], widths, strict=False)
+        )
+        # Upwards from the second-deepest level to the first: each takes what comes from below beside its own skip.
+        self.up = nn.ModuleList(
+            DoubleConv(widths[level + 1] + widths[level], widths[level], width) for level in reversed(range(levels - 1))
+        )
+        self.last = nn.Conv2d(width, outputs, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        skips: list[Tensor] = []
+        for block in self.down[:-1]:
+            x = block(x)  # (B, width * 2**level, H / 2**level, W / 2**level)
+            skips.append(x)
+            x = F.max_pool2d(x, 2)
+        x = self.down[-1](x)  # the deepest: (B, width * 2**(levels-1), H / 2**(levels-1), ...)
+        for block, skip in zip(self.up, reversed(skips), strict=True):
+            x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+            x = block(torch.cat([x, skip], dim=1))  # (B, width * 2**level, H / 2**level, W / 2**level)
+        result: Tensor = self.last(x)  # (B, outputs, H, W)
+        return result

@@ -1,0 +1,147 @@
+"""All losses of one step: what the network lowers, and what the prototypes lower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tusk.config import Config, LossesConfig, value_at
+from tusk.geometry.warp import Warp
+from tusk.losses.clustering import kmeans_loss, nearest_prototype_loss, sliced_wasserstein, vector_quantisation
+from tusk.losses.equivariance import equivariance_loss, unit_map
+from tusk.losses.mutual_information import mutual_information_loss
+from tusk.model.descriptors import DescriptorSpace
+from tusk.model.keypoints import read_bilinear
+from tusk.model.network import Encoding, Network, standardise_map
+
+Reconstruction = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Every term of the network's loss, already weighted; one number each."""
+
+    reconstruction: Tensor
+    kmeans: Tensor
+    score_equivariance: Tensor
+    feature_equivariance: Tensor
+    mutual_information: Tensor
+    quantisation: Tensor
+
+    def total(self) -> Tensor:
+        return torch.stack([getattr(self, field.name) for field in fields(self)]).sum()
+
+
+def network_terms(
+    network: Network,
+    config: Config,
+    images: Tensor,
+    warp: Warp,
+    progress: float,
+    reconstruction_loss: Reconstruction,
+) -> tuple[Terms, Tensor]:
+    """images (2n, 3, H, W): n first views, then their n second views = warp(first) -> terms, descriptors (2n, K, C).
+
+    A term whose weight is 0 is not computed.
+    """
+    losses = config.losses
+    pairs = len(images) // 2
+    zero = images.new_zeros(())
+    seen = network.encode(images)
+    descriptors = seen.descriptors
+
+    quantisation = zero
+    carried = descriptors
+    if losses.prototypes.kind == "vector-quantisation" and progress >= config.training.warm_up:
+        carried, quantisation = vector_quantisation(descriptors, network.prototypes.unit())
+
+    variance = config.training.variance
+    decoded = network.decode(
+        seen.keypoints,
+        carried,
+        (images.shape[-2], images.shape[-1]),
+        None if variance is None else value_at(variance, progress),
+    )
+    reconstruction = value_at(losses.reconstruction.weight, progress) * reconstruction_loss(
+        images, decoded.reconstruction
+    )
+
+    kmeans = zero
+    if (weight := value_at(losses.kmeans.weight, progress)) > 0:
+        scale = value_at(losses.kmeans.scale, progress)
+        kmeans = weight * kmeans_loss(network.prototypes.log_probability(descriptors, scale))
+
+    masked = losses.equivariance.masked
+    score_equivariance = feature_equivariance = zero
+    if (weight := value_at(losses.equivariance.score_weight, progress)) > 0:
+        maps = seen.score_map
+        score_equivariance = weight * equivariance_loss(maps[:pairs], maps[pairs:], warp, masked=masked)
+    if (weight := value_at(losses.equivariance.feature_weight, progress)) > 0:
+        maps = _feature_form(seen, losses)
+        feature_equivariance = weight * equivariance_loss(maps[:pairs], maps[pairs:], warp, masked=masked)
+
+    information = zero
+    if (weight := value_at(losses.mutual_information.weight, progress)) > 0:
+        information = weight * _two_view_information(network, losses, seen, warp, images.shape)
+    terms = Terms(reconstruction, kmeans, score_equivariance, feature_equivariance, information, quantisation)
+    return terms, descriptors
+
+
+def prototype_loss(
+    network: Network, losses: LossesConfig, descriptors: Tensor, generator: torch.Generator
+) -> Tensor:
+    """What the prototypes follow, for descriptors (N, C) that do not change."""
+    prototypes = network.prototypes.unit()
+    settings = losses.prototypes
+    if settings.kind == "sliced-wasserstein":
+        return sliced_wasserstein(
+            descriptors,
+            prototypes,
+            generator=generator,
+            projections=settings.projections,
+            noise=settings.noise,
+            rounding=settings.rounding,
+            extra_mixing=settings.extra_mixing,
+        )
+    # Vector quantisation's own loss for the codebook is this one too.
+    return nearest_prototype_loss(descriptors, prototypes)
+
+
+def _feature_form(seen: Encoding, losses: LossesConfig) -> Tensor:
+    """The feature map (2n, C, h, w) in the units in which its equivariance is measured."""
+    if losses.equivariance.features == "unit":
+        return unit_map(seen.feature_map)
+    if losses.equivariance.features == "standardised":
+        return standardise_map(seen.feature_map, seen.statistics)
+    return seen.feature_map
+
+
+def _two_view_information(
+    network: Network, losses: LossesConfig, seen: Encoding, warp: Warp, shape: torch.Size
+) -> Tensor:
+    """Mutual information between the types of the second view's keypoints and of the places they come from."""
+    pairs = len(seen.feature_map) // 2
+    height, width = shape[-2:]
+    second_xy = seen.keypoints.xy[pairs:].detach()  # (n, K, 2)
+    image_xy = warp.source_points(network.to_image(second_xy), height, width)  # (n, K, 2) in the first view
+    limit = image_xy.new_tensor([width - 1, height - 1])
+    usable = ((image_xy >= 0) & (image_xy <= limit)).all(-1) & seen.keypoints.found[pairs:]  # (n, K)
+    if not bool(usable.any()):
+        return seen.feature_map.new_zeros(())
+
+    prototypes = network.prototypes.unit().detach()  # only the encoder learns from this
+
+    def types(feature_map: Tensor, xy: Tensor) -> Tensor:
+        raw = read_bilinear(feature_map, xy)  # (n, K, C)
+        space: DescriptorSpace = network.descriptor_space
+        values = seen.statistics.standardise(raw) if space.space == "standardised" else raw
+        cosine = F.normalize(values, dim=-1) @ prototypes.T  # (n, K, M)
+        return (cosine / losses.mutual_information.temperature).softmax(-1)[usable]  # (N, M)
+
+    first = types(seen.feature_map[:pairs], network.to_map(image_xy))
+    second = types(seen.feature_map[pairs:], second_xy)
+    return mutual_information_loss(first, second, losses.mutual_information.evenness)
