@@ -31,7 +31,7 @@ def box_iou(first: FloatArray, second: FloatArray, side: float) -> FloatArray:
 
 
 def match_points(found: FloatArray, true: FloatArray, side: float, least: float = 0.5) -> tuple[IntArray, IntArray]:
-    """Pairs (indices into found, indices into true): one to one, IoU at least `least`, as many and as good as can be."""
+    """Pairs (indices into found, into true): one to one, IoU at least `least`, as many and as good as can be."""
     iou = box_iou(found, true, side)
     worth = np.where(iou >= least, 1 + iou, 0)  # a pair more outweighs any gain in overlap
     rows, columns = linear_sum_assignment(worth, maximize=True)

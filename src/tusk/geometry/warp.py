@@ -96,9 +96,7 @@ class Warp:
         return (moved + 1) * size / 2 - 0.5
 
 
-def sample_warp(
-    config: WarpConfig, batch: int, generator: torch.Generator, device: torch.device | str = "cpu"
-) -> Warp:
+def sample_warp(config: WarpConfig, batch: int, generator: torch.Generator, device: torch.device | str = "cpu") -> Warp:
     """`batch` random warps. The numbers are drawn on the generator's device, so that a seed means the same anywhere."""
 
     def uniform(*shape: int, reach: float) -> Tensor:

@@ -1,10 +1,10 @@
 """Losses that make descriptors gather around prototypes, and prototypes follow descriptors (paper, section 3.3).
 
-    >>> import torch, torch.nn.functional as F
-    >>> descriptors, prototypes = F.normalize(torch.randn(18, 8), dim=-1), F.normalize(torch.randn(5, 8), dim=-1)
-    >>> generator = torch.Generator().manual_seed(0)
-    >>> float(sliced_wasserstein(descriptors, prototypes, generator=generator)) > 0
-    True
+>>> import torch, torch.nn.functional as F
+>>> descriptors, prototypes = F.normalize(torch.randn(18, 8), dim=-1), F.normalize(torch.randn(5, 8), dim=-1)
+>>> generator = torch.Generator().manual_seed(0)
+>>> float(sliced_wasserstein(descriptors, prototypes, generator=generator)) > 0
+True
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def mixture_weights(descriptors: Tensor, prototypes: Tensor, extra_mixing: float
     count = torch.bincount(nearest, minlength=types)  # (M,)
     total = torch.zeros(types, device=square.device, dtype=square.dtype).index_add(0, nearest, square)
     deviation = torch.where(count > 0, total / count.clamp_min(1), 1.0)  # (M,)
-    alpha = count / len(descriptors) + deviation.var(unbiased=False) + extra_mixing
+    alpha = count.to(square.dtype) / len(descriptors) + deviation.var(unbiased=False) + extra_mixing
     return alpha / alpha.sum()
 
 

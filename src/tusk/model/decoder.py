@@ -50,7 +50,9 @@ class Decoder(nn.Module):
         self.unet = UNet(channels, (3 if mode == "plain" else 4) * stride**2, width, levels)
         self.background = nn.Parameter(torch.zeros(3)) if background == "colour" else None
 
-    def forward(self, xy: Tensor, score: Tensor, descriptors: Tensor, size: tuple[int, int], variance: float) -> Decoded:
+    def forward(
+        self, xy: Tensor, score: Tensor, descriptors: Tensor, size: tuple[int, int], variance: float
+    ) -> Decoded:
         """xy (B, K, 2) in feature-map pixels, score (B, K), descriptors (B, K, C), size (H, W) of the feature map."""
         if self.mode == "plain":
             splat = splat_sum(xy, score, descriptors, *size, variance)  # (B, C, H/s, W/s)
@@ -68,7 +70,7 @@ class Decoder(nn.Module):
     def _paint_windows(
         self, xy: Tensor, score: Tensor, descriptors: Tensor, size: tuple[int, int], variance: float
     ) -> tuple[Tensor, Tensor]:
-        """-> RGB and alpha logits (B, K, 4, H, W), zero outside the windows, and where they lie (B, K, 1, H, W) bool."""
+        """-> RGB and alpha logits (B, K, 4, H, W), 0 outside the windows, and where those lie (B, K, 1, H, W) bool."""
         assert self.window is not None
         batch, count = xy.shape[:2]
         side = self.window // self.stride  # in feature-map pixels

@@ -114,7 +114,7 @@ class Network(nn.Module):
     def decode(
         self, points: Keypoints, descriptors: Tensor, size: tuple[int, int], variance: float | None = None
     ) -> Decoded:
-        """Keypoints in feature-map pixels and their descriptors (B, K, C) -> an image of size (H, W), and its layers."""
+        """Keypoints in feature-map pixels and descriptors (B, K, C) -> an image of size (H, W), and its layers."""
         height, width = size
         step = self.config.multiple
         padded = (-(-height // step) * step // self.config.stride, -(-width // step) * step // self.config.stride)

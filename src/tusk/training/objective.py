@@ -91,9 +91,7 @@ def network_terms(
     return terms, descriptors
 
 
-def prototype_loss(
-    network: Network, losses: LossesConfig, descriptors: Tensor, generator: torch.Generator
-) -> Tensor:
+def prototype_loss(network: Network, losses: LossesConfig, descriptors: Tensor, generator: torch.Generator) -> Tensor:
     """What the prototypes follow, for descriptors (N, C) that do not change."""
     prototypes = network.prototypes.unit()
     settings = losses.prototypes

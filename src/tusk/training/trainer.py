@@ -1,8 +1,8 @@
 """The training loop, to be read from top to bottom.
 
-    trainer = Trainer(config, batches)          # batches: uint8 (n, 3, H, W), without end
-    for report in trainer.run():                # one report a step
-        print(report.step, report.losses)
+trainer = Trainer(config, batches)          # batches: uint8 (n, 3, H, W), without end
+for report in trainer.run():                # one report a step
+    print(report.step, report.losses)
 """
 
 from __future__ import annotations

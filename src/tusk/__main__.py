@@ -1,0 +1,5 @@
+"""`python -m tusk` is `tusk`."""
+
+from tusk.cli import main
+
+main()

@@ -1,0 +1,95 @@
+"""Flags, read by tyro, with every fault told in one sentence.
+
+A configuration comes from `--preset NAME`, then `--config FILE` over it, then single settings over both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import io
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tyro
+import yaml
+
+from tusk.config import Config
+from tusk.errors import UsageError
+from tusk.presets import load_config, make_config, merge
+
+Result = TypeVar("Result")
+
+
+def config_from_flags(args: Sequence[str], program: str) -> Config:
+    """The configuration that the flags give, in order of precedence: preset, then file, then single settings."""
+    sources = argparse.ArgumentParser(prog=program, add_help=False, allow_abbrev=False, exit_on_error=False)
+    sources.add_argument("--preset")
+    sources.add_argument("--config", type=Path)
+    try:
+        chosen, rest = sources.parse_known_args(list(args))
+    except argparse.ArgumentError as error:
+        raise UsageError(f"flags of '{program}'", str(error), f"see '{program} --help'") from error
+    base = load_config(chosen.preset, chosen.config)
+    _explain_settings(base, rest)
+    words = "Before all of these may stand: --preset NAME, --config FILE.yaml."
+    return _parse(Config, rest, program, default=base, description=words)
+
+
+def run_with_flags(command: Callable[..., None], args: Sequence[str], program: str) -> None:
+    """Call the command with its arguments from flags."""
+
+    @functools.wraps(command)
+    def prepare(*positional: Any, **named: Any) -> Callable[[], None]:
+        return functools.partial(command, *positional, **named)
+
+    _parse(prepare, args, program)()
+
+
+def _parse(target: Callable[..., Result], args: Sequence[str], program: str, **options: Any) -> Result:
+    """What tyro makes of the flags; what it says of a fault, in a box, becomes one sentence."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            result: Result = tyro.cli(target, prog=program, args=list(args), **options)
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            raise
+        raise UsageError(f"flags of '{program}'", _first_words(said.getvalue()), f"see '{program} --help'") from None
+    return result
+
+
+def _first_words(box: str) -> str:
+    """The text of a box up to its first rule, in one line."""
+    lines = []
+    for line in box.splitlines()[1:]:
+        text = line.strip("│╰╯─ ")
+        if not text:
+            break
+        lines.append(text)
+    words = " ".join(lines).rstrip(".")
+    return (words[:1].lower() + words[1:]) or "the flags are not understood"
+
+
+def _explain_settings(base: Config, args: Sequence[str]) -> None:
+    """Look at each `--part.setting value` by itself: an unknown name or a bad value is told with the nearest name."""
+    given: dict[str, list[str]] = {}
+    name = ""
+    for word in args:
+        if word.startswith("--"):
+            name, _, value = word[2:].replace("-", "_").partition("=")
+            given[name] = [word.partition("=")[2]] if value else []
+        elif name:
+            given[name].append(word)
+    for name, words in given.items():
+        if "." not in name or not words or re.search(r"\.no_\w+$", name):
+            continue  # single words are flags of the command; switches and pairs of numbers are tyro's
+        setting: Any = yaml.safe_load(words[0]) if len(words) == 1 else None
+        if setting is None or setting == "None":
+            continue  # lists of numbers, and what tyro writes for "nothing"
+        for part in reversed(name.split(".")):
+            setting = {part: setting}
+        make_config(merge(base.model_dump(mode="json"), setting), "flags")

@@ -1,0 +1,78 @@
+"""Drawing what the network sees: points coloured by type, score maps, reconstructions, crops."""
+
+from __future__ import annotations
+
+import base64
+import colorsys
+import io
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageDraw
+
+FloatArray = npt.NDArray[np.floating]
+UInt8Array = npt.NDArray[np.uint8]
+
+
+def type_colours(count: int) -> list[tuple[int, int, int]]:
+    """As many well separated, bright colours: steps of the golden ratio around the hues, two lightnesses in turn."""
+    colours = []
+    for number in range(count):
+        lightness = 0.62 if number % 2 == 0 else 0.5
+        red, green, blue = colorsys.hls_to_rgb((number * 0.618034) % 1, lightness, 0.85)
+        colours.append((round(red * 255), round(green * 255), round(blue * 255)))
+    return colours
+
+
+def to_bytes(image: FloatArray) -> UInt8Array:
+    """(3, H, W) in [0, 1] -> (H, W, 3) uint8."""
+    return (np.clip(image, 0, 1) * 255 + 0.5).astype(np.uint8).transpose(1, 2, 0)
+
+
+def enlarged(image: UInt8Array, factor: int) -> Image.Image:
+    """(H, W, 3) with every pixel as a square of `factor` pixels, so that nothing is invented."""
+    height, width = image.shape[:2]
+    return Image.fromarray(image).resize((width * factor, height * factor), Image.Resampling.NEAREST)
+
+
+def draw_points(
+    image: UInt8Array, xy: FloatArray, labels: npt.NDArray[np.integer], types: int, factor: int = 3, box: float = 0
+) -> Image.Image:
+    """(H, W, 3) enlarged, with a dot and the type's number at each point (K, 2); `box` is a square's side in pixels."""
+    canvas = enlarged(image, factor).convert("RGB")
+    draw = ImageDraw.Draw(canvas)
+    colours = type_colours(types)
+    for (x, y), label in zip(xy, labels, strict=True):
+        # The centre of pixel x lies at (x + 0.5) * factor of the enlarged picture.
+        u, v = (float(x) + 0.5) * factor, (float(y) + 0.5) * factor
+        colour = colours[int(label)]
+        if box:
+            reach = box / 2 * factor
+            draw.rectangle((u - reach, v - reach, u + reach, v + reach), outline=colour, width=2)
+        ring = max(3, factor)
+        draw.ellipse((u - ring, v - ring, u + ring, v + ring), fill=colour, outline=(0, 0, 0))
+        draw.text((u + ring + 2, v - ring - 8), str(int(label)), fill=colour, stroke_width=2, stroke_fill=(0, 0, 0))
+    return canvas
+
+
+def draw_score(score_map: FloatArray, side: int) -> Image.Image:
+    """(H, W) in [0, 1] -> a picture of `side` pixels from dark violet over red to yellow."""
+    from matplotlib import colormaps
+
+    coloured = colormaps["inferno"](np.clip(score_map, 0, 1))[..., :3]
+    picture = Image.fromarray((coloured * 255).astype(np.uint8))
+    return picture.resize((side, side), Image.Resampling.NEAREST)
+
+
+def crop(image: UInt8Array, x: float, y: float, side: int) -> UInt8Array:
+    """The `side` x `side` pixels around a point; black where they lie outside."""
+    padded = np.pad(image, ((side, side), (side, side), (0, 0)))
+    left, top = round(x - side / 2 + 0.5) + side, round(y - side / 2 + 0.5) + side
+    return padded[max(top, 0) : top + side, max(left, 0) : left + side]
+
+
+def png_uri(picture: Image.Image) -> str:
+    """The picture as text that stands in a page by itself."""
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

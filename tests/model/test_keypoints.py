@@ -1,0 +1,136 @@
+"""Fast keypoint extraction against loops that are too slow to use and too simple to be wrong."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tusk.errors import UsageError
+from tusk.model.keypoints import extract_keypoints, find_peaks, most_peaks, read_bilinear, read_truncated
+
+
+def slow_peaks(score_map, window):
+    """Pixels that are larger than every earlier and no smaller than every later pixel of their window."""
+    height, width = score_map.shape
+    reach = window // 2
+    peaks = []
+    for y in range(height):
+        for x in range(width):
+            best = True
+            for v in range(max(0, y - reach), min(height, y + reach + 1)):
+                for u in range(max(0, x - reach), min(width, x + reach + 1)):
+                    earlier = (v, u) < (y, x)
+                    if score_map[v, u] > score_map[y, x] or (earlier and score_map[v, u] == score_map[y, x]):
+                        best = False
+            if best:
+                peaks.append((y, x))
+    return peaks
+
+
+def slow_keypoints(score_map, count, window, temperature, count_border):
+    """Straight from the method's text, in torch so that gradients can be compared; score_map (H, W)."""
+    height, width = score_map.shape
+    peaks = slow_peaks(score_map.detach().numpy(), window)
+    peaks = sorted(peaks, key=lambda place: -score_map[place].item())[:count]
+    reach = window // 2
+    found = []
+    for y, x in peaks:
+        total, sum_x, sum_y = 0, 0, 0
+        for v in range(y - reach, y + reach + 1):
+            for u in range(x - reach, x + reach + 1):
+                inside = 0 <= v < height and 0 <= u < width
+                if not inside and not count_border:
+                    continue
+                score = score_map[v, u] if inside else torch.zeros((), dtype=score_map.dtype)
+                weight = torch.exp(score / temperature)
+                total, sum_x, sum_y = total + weight, sum_x + weight * u, sum_y + weight * v
+        found.append(torch.stack([sum_x / total, sum_y / total]))
+    return torch.stack(found)
+
+
+maps = st.tuples(st.integers(0, 2**31), st.integers(9, 17), st.integers(9, 17), st.sampled_from([3, 5, 7]))
+
+
+@settings(max_examples=25, deadline=None)
+@given(maps)
+def test_peaks_equal_the_slow_reference(case):
+    seed, height, width, window = case
+    rng = np.random.default_rng(seed)
+    # Few distinct values, so that equal neighbours occur.
+    score_map = torch.tensor(rng.integers(0, 6, (1, 1, height, width)) / 6.0)
+    fast = find_peaks(score_map, window)[0].view(height, width).nonzero().tolist()
+    assert [tuple(place) for place in fast] == slow_peaks(score_map[0, 0].numpy(), window)
+
+
+@settings(max_examples=25, deadline=None)
+@given(maps, st.booleans())
+def test_locations_and_gradients_equal_the_slow_reference(case, count_border):
+    seed, height, width, window = case
+    rng = np.random.default_rng(seed)
+    values = torch.tensor(rng.random((1, 1, height, width)))
+    count = min(3, int(find_peaks(values, window).sum()))
+    weight = torch.tensor(rng.normal(size=(count, 2)))
+
+    fast_map = values.clone().requires_grad_()
+    fast = extract_keypoints(fast_map, count, window, 0.2, count_border=count_border)
+    (fast.xy[0] * weight).sum().backward()
+
+    slow_map = values.clone().requires_grad_()
+    slow = slow_keypoints(slow_map[0, 0], count, window, 0.2, count_border)
+    (slow * weight).sum().backward()
+    np.testing.assert_allclose(fast.xy[0].detach(), slow.detach(), atol=1e-9)
+    np.testing.assert_allclose(fast_map.grad, slow_map.grad, atol=1e-9)
+
+
+def test_a_flat_map_is_one_peak_not_a_crowd():
+    assert int(find_peaks(torch.full((1, 1, 20, 20), 0.5), 5).sum()) == 1
+
+
+def test_border_points_are_not_pulled_when_the_outside_is_left_out():
+    score_map = torch.zeros(1, 1, 21, 21)
+    score_map[0, 0, 0, 10] = 1.0
+    left_out = extract_keypoints(score_map, 1, 9, 0.2).xy[0, 0]
+    counted = extract_keypoints(score_map, 1, 9, 0.2, count_border=True).xy[0, 0]
+    assert left_out[0] == pytest.approx(10) and counted[0] == pytest.approx(10)
+    assert counted[1] < left_out[1]  # cells above the image drag the point upwards
+
+
+def test_fewer_peaks_than_asked_leaves_empty_keypoints():
+    score_map = torch.full((1, 1, 16, 16), 0.5)
+    points = extract_keypoints(score_map, 4, 3, 0.2)
+    assert points.found.tolist() == [[True, False, False, False]]
+    assert points.score[0, 1:].tolist() == [0, 0, 0]
+
+
+def test_more_keypoints_than_can_ever_fit_is_refused():
+    assert most_peaks(10, 10, 5) == 16
+    with pytest.raises(UsageError, match="at most 16"):
+        extract_keypoints(torch.rand(1, 1, 10, 10), 17, 5, 0.2)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31))
+def test_bilinear_reading_equals_the_four_pixel_formula(seed):
+    rng = np.random.default_rng(seed)
+    values = torch.tensor(rng.random((2, 3, 7, 9)))
+    xy = torch.tensor(rng.random((2, 5, 2)) * [8, 6])
+    fast = read_bilinear(values, xy)
+    for b in range(2):
+        for k in range(5):
+            x, y = xy[b, k].tolist()
+            u, v = min(int(x), 7), min(int(y), 5)
+            a, c = x - u, y - v
+            four = values[b, :, v : v + 2, u : u + 2]
+            slow = (
+                four[:, 0, 0] * (1 - a) * (1 - c)
+                + four[:, 0, 1] * a * (1 - c)
+                + four[:, 1, 0] * (1 - a) * c
+                + four[:, 1, 1] * a * c
+            )
+            np.testing.assert_allclose(fast[b, k], slow, atol=1e-9)
+
+
+def test_truncated_reading_takes_the_pixel_left_and_above():
+    values = torch.arange(12.0).view(1, 1, 3, 4)
+    assert read_truncated(values, torch.tensor([[[2.9, 1.2], [-0.4, 0.0], [3.0, 2.0]]]))[0, :, 0].tolist() == [6, 0, 11]

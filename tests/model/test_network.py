@@ -1,0 +1,180 @@
+"""The whole forward pass: shapes, sizes, strides, and what is refused."""
+
+import pytest
+import torch
+
+from tusk.config import ModelConfig
+from tusk.errors import DataError, UsageError
+from tusk.model.network import Network, seeded_network
+
+SMALL = {"keypoints": 3, "types": 5, "channels": 6, "width": 4, "levels": 3, "window": 7}
+
+
+def network(**settings):
+    return seeded_network(ModelConfig(**{**SMALL, **settings}), seed=0).eval()
+
+
+@pytest.mark.parametrize("stride", [1, 2, 4])
+@pytest.mark.parametrize("size", [(32, 48), (41, 35)])
+@pytest.mark.parametrize("decode", ["plain", "layers"])
+def test_shapes_for_any_size_and_stride(stride, size, decode):
+    height, width = size
+    output = network(stride=stride, decode=decode)(torch.rand(2, 3, height, width), missing="empty")
+    rows, columns = -(-height // stride), -(-width // stride)
+    assert output.feature_map.shape == (2, 6, rows, columns)
+    assert output.score_map.shape == (2, 1, rows, columns)
+    assert output.xy.shape == (2, 3, 2) and output.score.shape == (2, 3)
+    assert output.descriptors.shape == (2, 3, 6) and output.probability.shape == (2, 3, 5)
+    assert output.label.shape == (2, 3)
+    assert output.reconstruction.shape == (2, 3, height, width)
+    torch.testing.assert_close(output.descriptors.norm(dim=-1), torch.ones(2, 3))
+    torch.testing.assert_close(output.probability.sum(-1), torch.ones(2, 3))
+    if decode == "layers":
+        assert output.layer_rgb.shape == (2, 3, 3, height, width)
+        torch.testing.assert_close(output.layer_alpha.sum(1), torch.ones(2, 1, height, width))
+    limit = torch.tensor([width + stride, height + stride])
+    assert (output.xy > -stride).all() and (output.xy < limit).all()
+
+
+@pytest.mark.parametrize("stride", [1, 2, 4])
+def test_locations_are_in_image_pixels_whatever_the_stride(stride):
+    """A peak of the score map at cell (r, c) must come out at the centre of its s x s block of pixels."""
+    net = network(stride=stride, keypoints=1, window=3 * stride if stride % 2 else 3 * stride + 1)
+
+    class OnePeak(torch.nn.Module):
+        def forward(self, image):
+            rows, columns = image.shape[-2] // stride, image.shape[-1] // stride
+            score = torch.full((1, 1, rows, columns), 0.01)
+            score[0, 0, 5, 3] = 1.0
+            return torch.rand(1, 6, rows, columns), score
+
+    net.encoder = OnePeak()
+    xy = net(torch.rand(1, 3, 16 * stride, 16 * stride)).xy[0, 0]
+    torch.testing.assert_close(xy, torch.tensor([(3 + 0.5) * stride - 0.5, (5 + 0.5) * stride - 0.5]))
+    torch.testing.assert_close(net.to_image(net.to_map(xy)), xy)
+
+
+def test_padding_changes_no_coordinates_and_holds_no_keypoints():
+    net = network(keypoints=8, window=5)
+    image = torch.rand(1, 3, 29, 33)
+    output = net(image, missing="empty")
+    assert (output.xy[..., 0] <= 32.5).all() and (output.xy[..., 1] <= 28.5).all()
+
+
+def test_keypoints_may_differ_between_training_and_use():
+    net = network()
+    image = torch.rand(1, 3, 48, 48)
+    few, many = net(image), net(image, keypoints=6)
+    assert many.xy.shape == (1, 6, 2)
+    torch.testing.assert_close(many.xy[:, :3], few.xy)
+
+
+def test_an_image_that_is_too_small_is_refused_in_one_sentence():
+    with pytest.raises(DataError, match="image of 15x40 pixels: this network needs at least 16x16"):
+        network(levels=5)(torch.rand(1, 3, 40, 15))
+
+
+def test_more_keypoints_than_peaks_is_refused_or_left_empty():
+    net = network(window=31)
+    with pytest.raises(UsageError, match="40 keypoints do not fit in 32x32 pixels"):
+        net(torch.rand(1, 3, 32, 32), keypoints=40)
+    flat = torch.zeros(1, 3, 64, 64)
+    net = network(window=7)
+    # A constant image has a handful of peaks at most, from the zero padding of the convolutions at its border.
+    peaks = int(net(flat, keypoints=60, missing="empty").found.sum())
+    assert peaks < 60
+    with pytest.raises(UsageError, match=f"an image has only {peaks} peaks"):
+        net(flat, keypoints=60)
+
+
+def test_windowed_layers_equal_whole_ones_where_the_window_covers_everything():
+    whole = network(decode="layers")
+    windowed = network(decode="layers", layer_window=64)
+    image = torch.rand(1, 3, 32, 32)
+    torch.testing.assert_close(whole(image).reconstruction, windowed(image).reconstruction)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("background", ["none", "colour"])
+def test_windowed_layers_are_clear_outside_their_window(stride, background):
+    net = network(decode="layers", layer_window=16, stride=stride, background=background, keypoints=2)
+    image = torch.rand(1, 3, 64, 64)
+    output = net(image, missing="empty")
+    rows, columns = torch.meshgrid(torch.arange(64), torch.arange(64), indexing="ij")
+    for k in range(2):
+        x, y = output.xy[0, k]
+        far = ((columns - x).abs() > 8 + stride) | ((rows - y).abs() > 8 + stride)
+        assert (output.layer_alpha[0, k, 0][far] == 0).all()
+        assert (output.layer_alpha[0, k, 0][~far] > 0).any()
+    assert output.reconstruction.isfinite().all()
+    output.reconstruction.sum().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in net.parameters())
+
+
+def test_windowed_patches_land_around_their_keypoint():
+    """A decoder that paints the splat itself must put its brightest pixel at the keypoint."""
+    net = network(decode="layers", layer_window=16, background="colour", keypoints=1)
+
+    class Shows(torch.nn.Module):
+        def forward(self, splat):
+            bright = splat.abs().sum(1, keepdim=True)
+            return torch.cat([bright * 50] * 3 + [bright * 50], 1)
+
+    net.decoder.unet = Shows()
+    for seed in range(5):
+        image = torch.rand(1, 3, 40, 40, generator=torch.Generator().manual_seed(seed))
+        output = net(image)
+        place = int(output.layer_alpha[0, 0, 0].argmax())
+        x, y = output.xy[0, 0].tolist()
+        assert abs(place % 40 - x) <= 0.51 and abs(place // 40 - y) <= 0.51
+
+
+def test_standardised_descriptors_learn_their_scale_in_training_and_use_it_after():
+    net = network(descriptor_space="standardised", keypoints=6, window=5)
+    raw = torch.randn(200, 6, 6) * 3 + 5
+    net.train()
+    for _ in range(200):
+        descriptors, _ = net.descriptor_space(raw)
+    assert descriptors.mean((0, 1)).abs().max() < 0.05
+    net.eval()
+    used, statistics = net.descriptor_space(raw)
+    torch.testing.assert_close(used, descriptors, atol=0.02, rtol=0)
+    torch.testing.assert_close(statistics.mean, torch.full((6,), 5.0), atol=0.3, rtol=0)
+
+
+def test_the_seed_alone_decides_the_first_weights():
+    before = torch.random.get_rng_state()
+    first, again = seeded_network(ModelConfig(**SMALL), 3), seeded_network(ModelConfig(**SMALL), 3)
+    other = seeded_network(ModelConfig(**SMALL), 4)
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), again.parameters(), strict=True))
+    assert not torch.equal(first.encoder.unet.last.weight, other.encoder.unet.last.weight)
+
+
+def test_plain_mode_never_makes_a_map_for_each_keypoint():
+    """The largest tensor that the plain decoder's splat makes has no K x C x H x W elements."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    largest = 0
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            nonlocal largest
+            result = func(*args, **(kwargs or {}))
+            for value in result if isinstance(result, tuple | list) else (result,):
+                if isinstance(value, torch.Tensor):
+                    largest = max(largest, value.untyped_storage().nbytes() // value.element_size())
+            return result
+
+    from tusk.model.splat import splat_sum
+
+    with Watch():
+        splat_sum(torch.rand(2, 20, 2) * 60, torch.rand(2, 20), torch.rand(2, 20, 8), 64, 64, 0.05)
+    assert largest <= 2 * 8 * 64 * max(64, 20)
+
+
+def test_types_follow_the_nearest_prototype():
+    net: Network = network()
+    probability = net.prototypes(net.prototypes.unit())
+    assert probability.argmax(-1).tolist() == [0, 1, 2, 3, 4]
+    torch.testing.assert_close(net.prototypes.unit().norm(dim=-1), torch.ones(5))

@@ -1,0 +1,150 @@
+"""The loop: it lowers the loss, is deterministic, and a batch in parts is the batch."""
+
+import numpy as np
+import pytest
+import torch
+
+from tusk.config import Config
+from tusk.errors import UserError
+from tusk.training.trainer import Trainer, learning_rate
+
+BASE = {
+    "data": {"size": 32},
+    "model": {"keypoints": 3, "types": 4, "channels": 6, "width": 4, "levels": 2, "window": 7},
+    "training": {"batch": 8, "steps": 20},
+}
+
+
+def configured(**parts):
+    from tusk.presets import merge
+
+    return Config.model_validate(merge(BASE, parts))
+
+
+def squares(count=4, seed=0):
+    """Black images with three white squares, without end."""
+    rng = np.random.default_rng(seed)
+    while True:
+        images = np.zeros((count, 3, 32, 32), np.uint8)
+        for image in images:
+            for x, y in rng.integers(2, 26, (3, 2)):
+                image[:, y : y + 4, x : x + 4] = 255
+        yield torch.tensor(images)
+
+
+def train(config, steps, batches=None):
+    trainer = Trainer(config, squares() if batches is None else batches)
+    reports = [trainer.train_step(step / config.training.steps) for step in range(steps)]
+    return trainer, reports
+
+
+def test_the_loss_falls():
+    config = configured(training={"learning_rate": 0.01, "variance": 1.0})
+    _, reports = train(config, 60)
+    first = np.mean([report.losses["reconstruction"] for report in reports[:5]])
+    last = np.mean([report.losses["reconstruction"] for report in reports[-5:]])
+    assert last < 0.7 * first
+
+
+def test_same_seed_same_weights_to_the_bit():
+    config = configured(losses={"mutual_information": {"weight": 0.1}})
+    first, _ = train(config, 4)
+    again, _ = train(config, 4)
+    other, _ = train(configured(training={"seed": 1}), 4)
+    for a, b in zip(first.network.parameters(), again.network.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(first.network.encoder.unet.last.weight, other.network.encoder.unet.last.weight)
+
+
+@pytest.mark.parametrize("features", ["raw", "unit"])
+def test_a_batch_in_parts_gives_the_same_step(features):
+    def gradients(micro_batch):
+        config = configured(training={"micro_batch": micro_batch}, losses={"equivariance": {"features": features}})
+        trainer, reports = train(config, 1)
+        body = [*trainer.network.encoder.parameters(), *trainer.network.decoder.parameters()]
+        return torch.cat([parameter.grad.flatten() for parameter in body]), reports[0].losses
+
+    whole, whole_losses = gradients(None)
+    parts, parts_losses = gradients(2)
+    torch.testing.assert_close(parts, whole, atol=1e-5, rtol=1e-4)
+    assert parts_losses == pytest.approx(whole_losses, rel=1e-4, abs=1e-6)
+
+
+def test_the_networks_step_leaves_prototypes_alone_and_theirs_leaves_the_network():
+    config = configured(training={"prototype_steps": 0})
+    trainer = Trainer(config, squares())
+    before = trainer.network.prototypes.weight.detach().clone()
+    trainer.train_step(0.0)
+    assert torch.equal(trainer.network.prototypes.weight, before)
+
+    trainer = Trainer(configured(), squares())
+    trainer.train_step(0.0)
+    moved = trainer.network.prototypes.weight.detach()
+    assert not torch.equal(moved, before)
+
+
+@pytest.mark.parametrize("kind", ["sliced-wasserstein", "k-means", "vector-quantisation"])
+@pytest.mark.parametrize("alternate", [True, False])
+def test_every_way_of_training_prototypes_moves_them(kind, alternate):
+    config = configured(training={"alternate": alternate}, losses={"prototypes": {"kind": kind}})
+    trainer = Trainer(config, squares())
+    before = trainer.network.prototypes.weight.detach().clone()
+    for step in range(3):
+        trainer.train_step(step / 20)
+    assert (trainer.network.prototypes.weight - before).abs().max() > 1e-3
+
+
+def test_prototypes_wait_for_the_warm_up_and_start_by_kmeans():
+    config = configured(
+        model={"descriptor_space": "standardised"},
+        training={"warm_up": 0.3, "prototype_start": "k-means", "memory": 200, "prototype_restarts": (0.6,)},
+    )
+    trainer = Trainer(config, squares())
+    start = trainer.network.prototypes.weight.detach().clone()
+    for step in range(6):
+        report = trainer.train_step(step / 20)
+    assert torch.equal(trainer.network.prototypes.weight, start) and "prototypes" not in report.losses
+    trainer.train_step(0.3)
+    assert not torch.equal(trainer.network.prototypes.weight, start)
+    calls = []
+    real = trainer.memory.latest
+    trainer.memory.latest = lambda count=None: calls.append(count) or real(count)
+    trainer.train_step(0.59)
+    assert None not in calls
+    trainer.train_step(0.6)
+    assert calls.count(None) == 1
+    trainer.train_step(0.61)
+    assert calls.count(None) == 1
+
+
+def test_a_nan_stops_with_the_name_of_the_term():
+    config = configured()
+
+    def poisoned():
+        yield from ()
+
+    trainer = Trainer(config, poisoned())
+    with torch.no_grad():
+        trainer.network.decoder.unet.last.bias.fill_(float("nan"))
+    trainer.batches = squares()
+    with pytest.raises(UserError, match="training: reconstruction: it is nan at step 0"):
+        trainer.train_step(0.0)
+
+
+def test_the_clock_ends_a_run_that_is_out_of_minutes():
+    trainer = Trainer(configured(training={"steps": 10**6}), squares())
+    reports = list(trainer.run(minutes=0.02))
+    assert 1 <= len(reports) < 10**4
+
+
+def test_run_ends_after_its_steps():
+    trainer = Trainer(configured(training={"steps": 3}), squares())
+    assert [report.step for report in trainer.run()] == [1, 2, 3]
+
+
+def test_one_cycle():
+    training = configured(training={"learning_rate": 0.003, "learning_rate_shape": "one-cycle"}).training
+    assert learning_rate(training, 0.0) == pytest.approx(0.003 / 25)
+    assert learning_rate(training, 0.3) == pytest.approx(0.003)
+    assert learning_rate(training, 1.0) < 1e-6
+    assert learning_rate(configured().training, 0.7) == 1e-3
