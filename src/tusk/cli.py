@@ -55,6 +55,13 @@ def config(args: Sequence[str]) -> None:
     print(to_yaml(config_from_flags(args, "tusk config")), end="")
 
 
+def data(args: Sequence[str]) -> None:
+    """List, fetch, make and look into datasets."""
+    from tusk.cli_data import run
+
+    run(args)
+
+
 def presets() -> None:
     """List the presets."""
     from tusk.presets import preset_names
@@ -91,12 +98,13 @@ def import_authors(
 
 _VERBS: dict[str, Callable[..., None]] = {
     "demo": demo,
+    "data": data,
     "config": config,
     "presets": presets,
     "import-authors": import_authors,
 }
-# These read their flags themselves, because which flags there are depends on the preset.
-_RAW = {"config"}
+# These read their flags themselves: they have verbs of their own, or flags that depend on the preset.
+_RAW = {"config", "data"}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -59,8 +59,8 @@ class DataConfig(Part):
     """Folder, file, glob or list that the images come from; not needed where tusk makes them."""
     size: Annotated[int, Field(ge=8, le=4096)] = 80
     """Side in pixels of the square images that the network sees."""
-    fit: Literal["letterbox", "centre-crop", "random-crop"] = "centre-crop"
-    """How an image that is not square is made so."""
+    fit: Literal["letterbox", "centre-crop", "random-crop", "pad"] = "centre-crop"
+    """How an image comes to that size; `pad` sets a small one, unscaled, in a black square."""
     grey: bool = False
     """Throw the colours away."""
 

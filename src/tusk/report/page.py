@@ -164,11 +164,12 @@ def _plot(curve: Curve) -> str:
         f"{height - edge - (y - low) / ((high - low) or 1) * (height - 2 * edge):.1f}"
         for x, y in zip(curve.x, curve.y, strict=True)
     )
+    words = f"{html.escape(curve.name)}: {curve.y[0]:.4g} at first, {curve.y[-1]:.4g} at the end"
     return (
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{html.escape(curve.name)}">'
         f'<polyline points="{points}" fill="none" stroke="#c2410c" stroke-width="2.5" stroke-linejoin="round"/>'
         f'<g fill="currentColor" font-size="15" font-family="system-ui, sans-serif">'
-        f'<text x="{edge}" y="24">{html.escape(curve.name)}: {curve.y[0]:.4g} at first, {curve.y[-1]:.4g} at the end</text>'
+        f'<text x="{edge}" y="24">{words}</text>'
         f'<text x="{edge}" y="{height - 12}">step {curve.x[0]:.0f}</text>'
         f'<text x="{width - edge}" y="{height - 12}" text-anchor="end">step {curve.x[-1]:.0f}</text></g></svg>'
     )
