@@ -1,0 +1,51 @@
+"""Points go from the picture to the network's image and back, and drawn dots with them."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tusk.data.images import Picture
+from tusk.data.placement import Fit, place, render
+
+sides = st.integers(1, 400)
+
+
+@given(sides, sides, st.integers(1, 130), st.sampled_from(get_args(Fit)), st.integers(0, 99))
+def test_placement_there_and_back(width: int, height: int, size: int, fit: Fit, seed: int) -> None:
+    placement = place(width, height, size, fit, np.random.default_rng(seed))
+    points = np.random.default_rng(seed).uniform(-1, size, (5, 2))
+    assert np.allclose(placement.to_network(placement.to_original(points)), points)
+    # The corner of the first filled pixel is the corner of the rectangle taken, and so is the last.
+    first = np.array([placement.column, placement.row]) - 0.5
+    last = first + np.array([placement.columns, placement.rows])
+    assert np.allclose(placement.to_original(first) + 0.5, [placement.left, placement.top])
+    taken = [placement.left + placement.width, placement.top + placement.height]
+    assert np.allclose(placement.to_original(last) + 0.5, taken)
+    assert taken[0] <= width and taken[1] <= height and min(placement.left, placement.top) >= 0
+    if fit == "letterbox":
+        assert (placement.width, placement.height) == (width, height)
+        assert max(placement.columns, placement.rows) == size
+        assert placement.column + placement.columns <= size and placement.row + placement.rows <= size
+    else:
+        assert placement.width == placement.height == min(width, height)
+        assert (placement.columns, placement.rows) == (size, size)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(20, 200), st.integers(20, 200), st.sampled_from(get_args(Fit)), st.integers(0, 10**6))
+def test_a_drawn_dot_is_found_again(width: int, height: int, fit: Fit, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    placement = place(width, height, 40, fit, rng)
+    x = placement.left + rng.uniform(0.2, 0.8) * placement.width
+    y = placement.top + rng.uniform(0.2, 0.8) * placement.height
+    rows, columns = np.mgrid[0:height, 0:width]
+    spread = max(2.0, 1.5 * max(placement.scale))
+    dot = 250 * np.exp(-((columns - x) ** 2 + (rows - y) ** 2) / (2 * spread**2))
+    pixels = np.repeat(np.rint(dot).astype(np.uint8)[:, :, None], 3, axis=2)
+    image = render(Picture(pixels, width, height), placement, 40, grey=True)[:, :, 0].astype(float)
+    row, column = np.unravel_index(image.argmax(), image.shape)
+    assert np.abs(placement.to_original([column, row]) - [x, y]).max() <= 0.75 * max(placement.scale) + 0.5
