@@ -47,6 +47,13 @@ def demo(
     print(folder)
 
 
+def train(args: Sequence[str]) -> None:
+    """Learn from a folder of pictures or a named dataset, without labels."""
+    from tusk.cli_train import run
+
+    run(args)
+
+
 def config(args: Sequence[str]) -> None:
     """Show the whole configuration that a preset, a YAML file and flags give together, as YAML."""
     from tusk.flags import config_from_flags
@@ -98,13 +105,14 @@ def import_authors(
 
 _VERBS: dict[str, Callable[..., None]] = {
     "demo": demo,
+    "train": train,
     "data": data,
     "config": config,
     "presets": presets,
     "import-authors": import_authors,
 }
 # These read their flags themselves: they have verbs of their own, or flags that depend on the preset.
-_RAW = {"config", "data"}
+_RAW = {"train", "config", "data"}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -125,7 +125,7 @@ class ModelConfig(Part):
     @property
     def multiple(self) -> int:
         """Image sides are padded to a multiple of this."""
-        return self.stride * 2 ** (self.levels - 1)
+        return self.stride << (self.levels - 1)
 
     @property
     def map_window(self) -> int:
@@ -216,6 +216,14 @@ class TrainingConfig(Part):
     """Work through the batch in parts of this many images: the same result in less memory, where no loss needs the
     whole batch at once."""
     steps: Count = 4200
+    minutes: Positive | None = None
+    """Stop after this time at the latest: schedules follow the clock where it is ahead of the steps."""
+    checkpoint_every: Count = 200
+    """Steps between two checkpoints."""
+    evaluate_every: Count = 500
+    """Steps between two looks at the run's health."""
+    workers: Annotated[int, Field(ge=0)] = 0
+    """Processes that load images ahead; 0 loads them in the training's own."""
     learning_rate: Positive = 1e-3
     learning_rate_shape: Literal["constant", "one-cycle"] = "constant"
     variance: Schedule | None = None

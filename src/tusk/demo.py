@@ -5,15 +5,12 @@ Everything comes with the package's own dependencies: the digits are the 1,797 t
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import numpy as np
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from tusk.config import Config
@@ -21,11 +18,14 @@ from tusk.data.digits import Digits
 from tusk.evaluation.localisation import LocalisationFigures, localisation_figures
 from tusk.model.keypoints import Keypoints
 from tusk.model.network import Network, Output
-from tusk.model.storage import StoredModel, save_model
+from tusk.model.storage import load_model
 from tusk.presets import load_config, to_yaml
+from tusk.report.curves import read_curve
 from tusk.report.draw import crop, draw_points, draw_score, enlarged, to_bytes, type_colours
-from tusk.report.page import Curve, Figure, Page, PictureRow, TypeCard, write_page
-from tusk.training.trainer import StepReport, Trainer
+from tusk.report.page import Figure, Page, PictureRow, TypeCard, write_page
+from tusk.training.distributed import Ranks
+from tusk.training.run import Run, look_at
+from tusk.training.show import Show
 
 _SHOWN = 12  # canvases on the page
 _TESTED = 300  # canvases of digits that training never saw, for the figures
@@ -43,68 +43,43 @@ class Seen:
 
 def run_demo(out: Path, minutes: float, seed: int, console: Console) -> Path:
     """Train, look, write; -> the page. The labels are used at the end, for the printed figures only."""
-    config = load_config("digits")
-    config = config.model_copy(update={"training": config.training.model_copy(update={"seed": seed})})
-    console.print(f"Results go to [bold]{out}[/bold]")
+    preset = load_config("digits")
+    training = preset.training.model_copy(update={"seed": seed, "minutes": minutes})
+    config = preset.model_copy(update={"training": training})
+    console.print(f"Results go to {out}", soft_wrap=True, highlight=False)
     console.print(
         f"Learning from canvases of nine handwritten digits, without labels, for at most {minutes:g} minutes "
-        f"on {torch.get_num_threads()} cores."
+        f"on {torch.get_num_threads()} cores.",
+        highlight=False,
     )
-    started = time.monotonic()
-    trainer = Trainer(config, _canvases(config, seed))
-    history = _train(trainer, minutes, console)
-    spent = (time.monotonic() - started) / 60
-    seen = _look(trainer.network.eval(), config)
-    model_path = out / "model.safetensors"
-    provenance = {"command": "tusk demo", "seed": seed, "minutes": round(spent, 2), "steps": trainer.step}
-    save_model(model_path, StoredModel(trainer.network, config, provenance))
     (out / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
-    page = out / "report.html"
-    write_page(page, _page(trainer.network, config, seen, history, spent))
-    _print_findings(console, config, seen, spent, trainer.step)
-    console.print(f"Model [bold]{model_path}[/bold]\nOpen the page [bold]{page}[/bold] in a browser to see it.")
-    return page
-
-
-def _canvases(config: Config, seed: int) -> Iterator[Tensor]:
-    """uint8 (n, 3, H, W) without end."""
-    dataset = Digits(split="train", seed=seed)
-    rng = np.random.default_rng(seed)
-    while True:
-        images = dataset.images(rng.integers(len(dataset), size=config.training.batch // 2))
-        yield torch.from_numpy(images).permute(0, 3, 1, 2)
-
-
-def _train(trainer: Trainer, minutes: float, console: Console) -> list[StepReport]:
-    history: list[StepReport] = []
-    columns = (
-        TextColumn("step {task.fields[step]}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[speed]:.0f} images/s  reconstruction error {task.fields[error]:.4f}"),
+    run = Run(
+        config=config,
+        folder=out,
+        dataset=Digits(split="train", seed=seed),
+        look=look_at(Digits(split="train", seed=seed + 1), 100),
+        show=Show(console),
+        command="tusk demo",
+        ranks=Ranks(),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=1.0, step=0, speed=0.0, error=float("nan"))
-        for report in trainer.run(minutes):
-            history.append(report)
-            error, speed = report.losses["reconstruction"], report.images_per_second
-            bar.update(task, completed=report.progress, step=report.step, speed=speed, error=error)
-            if not console.is_terminal and report.step % 100 == 0:
-                console.print(f"step {report.step}: {speed:.0f} images/s, reconstruction error {error:.4f}")
-        bar.update(task, completed=1.0)
-    return history
+    model = load_model(run.train(resume=False))
+    seen = _look(model.network, config)
+    page = out / "report.html"
+    write_page(page, _page(model.network, config, seen, out, float(model.provenance["minutes"])))
+    _print_findings(console, config, seen)
+    console.print(
+        f"Model {out / 'model.safetensors'}\nOpen {page} in a browser to see it.", soft_wrap=True, highlight=False
+    )
+    return page
 
 
 def _look(network: Network, config: Config) -> Seen:
     dataset = Digits(split="test", count=_TESTED)
     pixels = dataset.images(np.arange(_TESTED))  # (N, H, W, 3)
     images = torch.from_numpy(pixels).permute(0, 3, 1, 2).float() / 255
-    parts = []
     with torch.no_grad():
-        for start in range(0, _TESTED, 50):
-            parts.append(network(images[start : start + 50], missing="empty"))
-    output = _joined(parts)
+        starts = range(0, _TESTED, 50)
+        output = _joined([network(images[start : start + 50], missing="empty") for start in starts])
     truth = [dataset.truth(index) for index in range(_TESTED)]
     figures = localisation_figures(
         output.xy.numpy(),
@@ -118,36 +93,29 @@ def _look(network: Network, config: Config) -> Seen:
 
 
 def _joined(parts: list[Output]) -> Output:
-    def joined(name: str) -> Tensor:
-        return torch.cat([getattr(part, name) for part in parts])
-
-    return Output(
-        feature_map=joined("feature_map"),
-        score_map=joined("score_map"),
-        xy=joined("xy"),
-        score=joined("score"),
-        found=joined("found"),
-        descriptors=joined("descriptors"),
-        probability=joined("probability"),
-        label=joined("label"),
-        reconstruction=joined("reconstruction"),
-        layer_rgb=None,
-        layer_alpha=None,
-    )
+    """Outputs of parts of a batch as that of the whole; the plain decoder has no layers to join."""
+    joined = {
+        field.name: torch.cat([getattr(part, field.name) for part in parts])
+        for field in fields(Output)
+        if not field.name.startswith("layer_")
+    }
+    return Output(**joined, layer_rgb=None, layer_alpha=None)
 
 
-def _print_findings(console: Console, config: Config, seen: Seen, spent: float, steps: int) -> None:
+def _print_findings(console: Console, config: Config, seen: Seen) -> None:
     figures, labels = seen.figures, seen.output.label.flatten()
     counts = torch.bincount(labels, minlength=config.model.types).tolist()
-    console.print(f"Learnt for {spent:.1f} minutes, {steps} steps.")
     console.print(
         f"On {_TESTED} canvases of digits it never saw: {figures.localisation:.1%} of {figures.things} digits found "
-        f"within half their box; {figures.both:.1%} found and of the type that stands for their digit."
+        f"within half their box; {figures.both:.1%} found and of the type that stands for their digit.",
+        soft_wrap=True,
+        highlight=False,
     )
-    console.print("Types found: " + ", ".join(f"{number}: {count}" for number, count in enumerate(counts)))
+    told = ", ".join(f"{number}: {count}" for number, count in enumerate(counts))
+    console.print(f"Types found: {told}", soft_wrap=True, highlight=False)
 
 
-def _page(network: Network, config: Config, seen: Seen, history: list[StepReport], spent: float) -> Page:
+def _page(network: Network, config: Config, seen: Seen, folder: Path, minutes: float) -> Page:
     output, types = seen.output, config.model.types
     rows = []
     for index in range(_SHOWN):
@@ -159,12 +127,9 @@ def _page(network: Network, config: Config, seen: Seen, history: list[StepReport
     figures = (
         Figure(f"{seen.figures.localisation:.1%}", "of digits found"),
         Figure(f"{seen.figures.both:.1%}", "found and of the right type"),
-        Figure(f"{spent:.1f} min", "of learning"),
+        Figure(f"{minutes:.1f} min", "of learning"),
         Figure("0", "labels used to learn"),
     )
-    every = max(1, len(history) // 400)
-    thinned = history[::every]
-    error = Curve("reconstruction error", [r.step for r in thinned], [r.losses["reconstruction"] for r in thinned])
     words = (
         "tusk was shown pictures of nine handwritten digits each, scattered at random, and nothing else. It learnt by "
         "itself where the digits are and which of them are alike.",
@@ -172,7 +137,8 @@ def _page(network: Network, config: Config, seen: Seen, history: list[StepReport
         "only.",
     )
     cards = [_card(network, config, seen, number) for number in range(types)]
-    return Page("What tusk learnt from unlabelled digits", words, figures, rows, cards, (error,))
+    curves = [read_curve(folder / "metrics.jsonl", "reconstruction", "reconstruction error")]
+    return Page("What tusk learnt from unlabelled digits", words, figures, rows, cards, curves)
 
 
 def _card(network: Network, config: Config, seen: Seen, number: int) -> TypeCard:

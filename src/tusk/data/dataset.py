@@ -47,7 +47,7 @@ class Dataset(Protocol):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """Names of the classes in `Truth.classes`, or of the landmarks in `Truth.points`; empty where there are none."""
+        """Names of the classes in `Truth.classes`, or of the landmarks in `Truth.points`; empty where none."""
         ...
 
     def __len__(self) -> int: ...

@@ -27,7 +27,8 @@ def box_iou(first: FloatArray, second: FloatArray, side: float) -> FloatArray:
     """IoU of boxes of one size centred on the points: (P, 2), (Q, 2) -> (P, Q)."""
     apart = np.abs(first[:, None] - second[None])  # (P, Q, 2)
     overlap = np.clip(side - apart, 0, None).prod(-1)
-    return overlap / (2 * side**2 - overlap)
+    iou: FloatArray = overlap / (2 * side**2 - overlap)
+    return iou
 
 
 def match_points(found: FloatArray, true: FloatArray, side: float, least: float = 0.5) -> tuple[IntArray, IntArray]:
@@ -47,7 +48,7 @@ def assign_types(confusion: IntArray) -> IntArray:
     """
     types, classes = confusion.shape
     if types > classes:
-        return confusion.argmax(1).astype(np.int64)
+        return np.asarray(confusion.argmax(1), np.int64)
     rows, columns = linear_sum_assignment(confusion, maximize=True)
     assigned = np.full(types, -1, np.int64)
     assigned[rows] = columns

@@ -24,14 +24,15 @@ class ThinPlateSpline:
     def __call__(self, points: Tensor) -> Tensor:
         """points (B, P, 2) -> (B, P, 2)."""
         bent = _kernel(_square_distance(points, self.centres)) @ self.kernel  # (B, P, 2)
-        return bent + points @ self.affine[:, 1:] + self.affine[:, :1]
+        moved: Tensor = bent + points @ self.affine[:, 1:] + self.affine[:, :1]
+        return moved
 
     def __getitem__(self, part: slice) -> ThinPlateSpline:
         return ThinPlateSpline(self.centres[part], self.kernel[part], self.affine[part])
 
     def inverse(self, points: Tensor, steps: int = 12) -> Tensor:
         """Where f takes to `points` (B, P, 2): Newton's method, from the inverse of the affine part."""
-        found = (points - self.affine[:, :1]) @ torch.linalg.inv(self.affine[:, 1:])
+        found: Tensor = (points - self.affine[:, :1]) @ torch.linalg.inv(self.affine[:, 1:])
         for _ in range(steps):
             found = found - torch.linalg.solve(self._jacobian(found), self(found) - points)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +40,8 @@ class DescriptorSpace(nn.Module):
         super().__init__()
         self.space = space
         self.momentum = momentum
+        # How a mean over the keypoints of this process becomes one over those of all: training sets it.
+        self.over_ranks: Callable[[Tensor], Tensor] = _itself
         self.register_buffer("running_mean", torch.zeros(channels))
         self.register_buffer("running_variance", torch.ones(channels))
 
@@ -47,7 +50,8 @@ class DescriptorSpace(nn.Module):
         if not self.training or self.space == "unit":
             return Statistics(self.running_mean, (self.running_variance + 1e-6).sqrt())
         flat = raw.flatten(0, 1)  # (B*K, C)
-        mean, variance = flat.mean(0), flat.var(0, unbiased=False)
+        mean = self.over_ranks(flat.mean(0))
+        variance = self.over_ranks((flat - mean).square().mean(0))
         with torch.no_grad():
             self.running_mean.lerp_(mean, self.momentum)
             self.running_variance.lerp_(variance, self.momentum)
@@ -58,3 +62,7 @@ class DescriptorSpace(nn.Module):
         statistics = self.statistics(raw)
         values = statistics.standardise(raw) if self.space == "standardised" else raw
         return F.normalize(values, dim=-1), statistics
+
+
+def _itself(value: Tensor) -> Tensor:
+    return value

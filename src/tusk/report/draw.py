@@ -8,7 +8,7 @@ import io
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 FloatArray = npt.NDArray[np.floating]
 UInt8Array = npt.NDArray[np.uint8]
@@ -36,22 +36,22 @@ def enlarged(image: UInt8Array, factor: int) -> Image.Image:
 
 
 def draw_points(
-    image: UInt8Array, xy: FloatArray, labels: npt.NDArray[np.integer], types: int, factor: int = 3, box: float = 0
+    image: UInt8Array, xy: FloatArray, labels: npt.NDArray[np.integer], types: int, factor: int = 3
 ) -> Image.Image:
-    """(H, W, 3) enlarged, with a dot and the type's number at each point (K, 2); `box` is a square's side in pixels."""
+    """(H, W, 3) enlarged, with a dot and the type's number at each point (K, 2)."""
     canvas = enlarged(image, factor).convert("RGB")
     draw = ImageDraw.Draw(canvas)
     colours = type_colours(types)
+    font_size = max(10, 6 * factor)
+    font = ImageFont.load_default(font_size)
     for (x, y), label in zip(xy, labels, strict=True):
         # The centre of pixel x lies at (x + 0.5) * factor of the enlarged picture.
         u, v = (float(x) + 0.5) * factor, (float(y) + 0.5) * factor
         colour = colours[int(label)]
-        if box:
-            reach = box / 2 * factor
-            draw.rectangle((u - reach, v - reach, u + reach, v + reach), outline=colour, width=2)
-        ring = max(3, factor)
-        draw.ellipse((u - ring, v - ring, u + ring, v + ring), fill=colour, outline=(0, 0, 0))
-        draw.text((u + ring + 2, v - ring - 8), str(int(label)), fill=colour, stroke_width=2, stroke_fill=(0, 0, 0))
+        reach = max(3, 1.5 * factor)
+        draw.ellipse((u - reach, v - reach, u + reach, v + reach), fill=colour, outline=(0, 0, 0), width=2)
+        place = (u + reach + 2, v - reach - font_size / 2)
+        draw.text(place, str(int(label)), font=font, fill=colour, stroke_width=3, stroke_fill=(0, 0, 0))
     return canvas
 
 

@@ -115,7 +115,7 @@ def render_page(page: Page) -> str:
         parts.append('<div class="types">' + "".join(_type(card) for card in page.types) + "</div>")
     if page.curves:
         parts.append("<h2>How it learnt</h2>")
-        parts += [_plot(curve) for curve in page.curves]
+        parts += [_plot(curve) for curve in page.curves if curve.x]
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

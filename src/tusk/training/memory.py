@@ -8,25 +8,29 @@ from torch import Tensor
 
 
 class DescriptorMemory:
-    """The last `size` descriptors, newest last."""
+    """The last `size` descriptors, newest last; at least those that were added last."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._parts: list[Tensor] = []
+        self._kept: Tensor | None = None
 
     def __len__(self) -> int:
-        return sum(len(part) for part in self._parts)
+        return 0 if self._kept is None else len(self._kept)
 
     def add(self, descriptors: Tensor) -> None:
         """descriptors (N, C), detached."""
-        self._parts.append(descriptors)
-        while len(self) - len(self._parts[0]) >= self.size and len(self._parts) > 1:
-            self._parts.pop(0)
+        everything = descriptors if self._kept is None else torch.cat([self._kept, descriptors])
+        self._kept = everything[-max(self.size, len(descriptors)) :]
+
+    def replace(self, descriptors: Tensor | None) -> None:
+        """Forget everything but these, (N, C)."""
+        self._kept = descriptors
 
     def latest(self, count: int | None = None) -> Tensor:
-        """(N, C): at most `count` of them."""
-        everything = torch.cat(self._parts)
-        return everything if count is None else everything[-count:]
+        """(N, C): all, or at most `count` of them."""
+        if self._kept is None:
+            raise ValueError("nothing has been added yet")
+        return self._kept if count is None else self._kept[-count:]
 
 
 def kmeans_centres(descriptors: Tensor, types: int, seed: int, restarts: int = 10) -> Tensor:
@@ -35,9 +39,11 @@ def kmeans_centres(descriptors: Tensor, types: int, seed: int, restarts: int = 1
     With fewer descriptors than types the rest start as random directions.
     """
     from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
 
     found = min(types, len(descriptors))
-    fitted = KMeans(found, n_init=restarts, random_state=seed).fit(descriptors.cpu().numpy())
+    with threadpool_limits(1):  # with several threads the sums, and so the centres, differ from run to run
+        fitted = KMeans(found, n_init=restarts, random_state=seed).fit(descriptors.cpu().numpy())
     centres = torch.as_tensor(fitted.cluster_centers_, dtype=descriptors.dtype)
     if found < types:
         generator = torch.Generator().manual_seed(seed)

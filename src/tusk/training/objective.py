@@ -7,16 +7,16 @@ from dataclasses import dataclass, fields
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from tusk.config import Config, LossesConfig, value_at
 from tusk.geometry.warp import Warp
 from tusk.losses.clustering import kmeans_loss, nearest_prototype_loss, sliced_wasserstein, vector_quantisation
 from tusk.losses.equivariance import equivariance_loss, unit_map
 from tusk.losses.mutual_information import mutual_information_loss
-from tusk.model.descriptors import DescriptorSpace
 from tusk.model.keypoints import read_bilinear
 from tusk.model.network import Encoding, Network, standardise_map
+from tusk.training.distributed import Ranks
 
 Reconstruction = Callable[[Tensor, Tensor], Tensor]
 
@@ -36,59 +36,56 @@ class Terms:
         return torch.stack([getattr(self, field.name) for field in fields(self)]).sum()
 
 
-def network_terms(
-    network: Network,
-    config: Config,
-    images: Tensor,
-    warp: Warp,
-    progress: float,
-    reconstruction_loss: Reconstruction,
-) -> tuple[Terms, Tensor]:
-    """images (2n, 3, H, W): n first views, then their n second views = warp(first) -> terms, descriptors (2n, K, C).
+class Objective(nn.Module):
+    """The network's loss, as a module: DistributedDataParallel wraps it and adds up the processes' gradients."""
 
-    A term whose weight is 0 is not computed.
-    """
-    losses = config.losses
-    pairs = len(images) // 2
-    zero = images.new_zeros(())
-    seen = network.encode(images)
-    descriptors = seen.descriptors
+    def __init__(self, network: Network, config: Config, reconstruction_loss: Reconstruction, ranks: Ranks) -> None:
+        super().__init__()
+        self.network = network
+        self.config = config
+        self.ranks = ranks
+        self._reconstruction_loss = reconstruction_loss
+        network.descriptor_space.over_ranks = ranks.mean
 
-    quantisation = zero
-    carried = descriptors
-    if losses.prototypes.kind == "vector-quantisation" and progress >= config.training.warm_up:
-        carried, quantisation = vector_quantisation(descriptors, network.prototypes.unit())
+    def forward(self, images: Tensor, warp: Warp, progress: float) -> tuple[Terms, Tensor]:
+        """images (2n, 3, H, W): n first views, then their second views = warp(first) -> terms, descriptors (2n, K, C).
 
-    variance = config.training.variance
-    decoded = network.decode(
-        seen.keypoints,
-        carried,
-        (images.shape[-2], images.shape[-1]),
-        None if variance is None else value_at(variance, progress),
-    )
-    reconstruction = value_at(losses.reconstruction.weight, progress) * reconstruction_loss(
-        images, decoded.reconstruction
-    )
+        A term whose weight is 0 is not computed.
+        """
+        network, losses, training = self.network, self.config.losses, self.config.training
+        pairs = len(images) // 2
+        zero = images.new_zeros(())
+        seen = network.encode(images)
 
-    kmeans = zero
-    if (weight := value_at(losses.kmeans.weight, progress)) > 0:
-        scale = value_at(losses.kmeans.scale, progress)
-        kmeans = weight * kmeans_loss(network.prototypes.log_probability(descriptors, scale))
+        carried, quantisation = seen.descriptors, zero
+        if losses.prototypes.kind == "vector-quantisation" and progress >= training.warm_up:
+            carried, quantisation = vector_quantisation(seen.descriptors, network.prototypes.unit())
+        variance = None if training.variance is None else value_at(training.variance, progress)
+        decoded = network.decode(seen.keypoints, carried, (images.shape[-2], images.shape[-1]), variance)
+        painted = self._reconstruction_loss(images, decoded.reconstruction)
+        reconstruction = value_at(losses.reconstruction.weight, progress) * painted
 
-    masked = losses.equivariance.masked
-    score_equivariance = feature_equivariance = zero
-    if (weight := value_at(losses.equivariance.score_weight, progress)) > 0:
-        maps = seen.score_map
-        score_equivariance = weight * equivariance_loss(maps[:pairs], maps[pairs:], warp, masked=masked)
-    if (weight := value_at(losses.equivariance.feature_weight, progress)) > 0:
-        maps = _feature_form(seen, losses)
-        feature_equivariance = weight * equivariance_loss(maps[:pairs], maps[pairs:], warp, masked=masked)
+        kmeans = zero
+        if (weight := value_at(losses.kmeans.weight, progress)) > 0:
+            scale = value_at(losses.kmeans.scale, progress)
+            kmeans = weight * kmeans_loss(network.prototypes.log_probability(seen.descriptors, scale))
 
-    information = zero
-    if (weight := value_at(losses.mutual_information.weight, progress)) > 0:
-        information = weight * _two_view_information(network, losses, seen, warp, images.shape)
-    terms = Terms(reconstruction, kmeans, score_equivariance, feature_equivariance, information, quantisation)
-    return terms, descriptors
+        score_equivariance = feature_equivariance = zero
+        masked = losses.equivariance.masked
+        if (weight := value_at(losses.equivariance.score_weight, progress)) > 0:
+            maps = seen.score_map
+            score_equivariance = weight * equivariance_loss(maps[:pairs], maps[pairs:], warp, masked=masked)
+        if (weight := value_at(losses.equivariance.feature_weight, progress)) > 0:
+            maps = _feature_form(seen, losses)
+            feature_equivariance = weight * equivariance_loss(maps[:pairs], maps[pairs:], warp, masked=masked)
+
+        information = zero
+        if (weight := value_at(losses.mutual_information.weight, progress)) > 0:
+            views = two_view_types(network, seen, warp, images.shape, losses.mutual_information.temperature)
+            settings = losses.mutual_information
+            information = weight * mutual_information_loss(*views, settings.evenness, self.ranks.mean)
+        terms = Terms(reconstruction, kmeans, score_equivariance, feature_equivariance, information, quantisation)
+        return terms, seen.descriptors
 
 
 def prototype_loss(network: Network, losses: LossesConfig, descriptors: Tensor, generator: torch.Generator) -> Tensor:
@@ -118,28 +115,23 @@ def _feature_form(seen: Encoding, losses: LossesConfig) -> Tensor:
     return seen.feature_map
 
 
-def _two_view_information(
-    network: Network, losses: LossesConfig, seen: Encoding, warp: Warp, shape: torch.Size
-) -> Tensor:
-    """Mutual information between the types of the second view's keypoints and of the places they come from."""
+def two_view_types(
+    network: Network, seen: Encoding, warp: Warp, shape: torch.Size, temperature: float
+) -> tuple[Tensor, Tensor]:
+    """The types of the second view's keypoints and of the places in the first that they come from: (N, M) each."""
     pairs = len(seen.feature_map) // 2
     height, width = shape[-2:]
     second_xy = seen.keypoints.xy[pairs:].detach()  # (n, K, 2)
     image_xy = warp.source_points(network.to_image(second_xy), height, width)  # (n, K, 2) in the first view
     limit = image_xy.new_tensor([width - 1, height - 1])
     usable = ((image_xy >= 0) & (image_xy <= limit)).all(-1) & seen.keypoints.found[pairs:]  # (n, K)
-    if not bool(usable.any()):
-        return seen.feature_map.new_zeros(())
-
     prototypes = network.prototypes.unit().detach()  # only the encoder learns from this
 
     def types(feature_map: Tensor, xy: Tensor) -> Tensor:
         raw = read_bilinear(feature_map, xy)  # (n, K, C)
-        space: DescriptorSpace = network.descriptor_space
-        values = seen.statistics.standardise(raw) if space.space == "standardised" else raw
+        standardised = network.descriptor_space.space == "standardised"
+        values = seen.statistics.standardise(raw) if standardised else raw
         cosine = F.normalize(values, dim=-1) @ prototypes.T  # (n, K, M)
-        return (cosine / losses.mutual_information.temperature).softmax(-1)[usable]  # (N, M)
+        return (cosine / temperature).softmax(-1)[usable]  # (N, M)
 
-    first = types(seen.feature_map[:pairs], network.to_map(image_xy))
-    second = types(seen.feature_map[pairs:], second_xy)
-    return mutual_information_loss(first, second, losses.mutual_information.evenness)
+    return types(seen.feature_map[:pairs], network.to_map(image_xy)), types(seen.feature_map[pairs:], second_xy)

@@ -1,27 +1,32 @@
-"""The training loop, to be read from top to bottom.
+"""The training steps, to be read from top to bottom. `training/run.py` feeds them, saves them and shows them.
 
-trainer = Trainer(config, batches)          # batches: uint8 (n, 3, H, W), without end
-for report in trainer.run():                # one report a step
-    print(report.step, report.losses)
+trainer = Trainer(config)
+report = trainer.train_step(images, progress)     # images: uint8 (n, 3, H, W), the first views' originals
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from tusk.config import Config, TrainingConfig
 from tusk.errors import UserError
 from tusk.geometry.warp import Warp, sample_warp
 from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
 from tusk.model.network import seeded_network
+from tusk.training.distributed import Ranks
 from tusk.training.memory import DescriptorMemory, kmeans_centres
-from tusk.training.objective import Reconstruction, Terms, network_terms, prototype_loss
+from tusk.training.objective import Objective, Terms, prototype_loss
+
+
+class NotFiniteError(UserError):
+    """A loss or gradient that is not a number any more; nothing has been changed by the step that found it."""
 
 
 @dataclass(frozen=True)
@@ -35,59 +40,63 @@ class StepReport:
 
 
 class Trainer:
-    """A network in training."""
+    """A network in training: everything that a step reads or changes, and nothing else."""
 
-    def __init__(self, config: Config, batches: Iterator[Tensor]) -> None:
-        """batches gives uint8 tensors (batch/2, 3, H, W): the images from which both views are made."""
+    def __init__(self, config: Config, ranks: Ranks | None = None, device: str = "cpu") -> None:
+        training = config.training
         self.config = config
-        self.batches = batches
-        self.network = seeded_network(config.model, config.training.seed).train()
-        self.generator = torch.Generator().manual_seed(config.training.seed)
-        self.memory = DescriptorMemory(config.training.memory)
+        self.ranks = ranks or Ranks()
+        self.device = device
+        self.network = seeded_network(config.model, training.seed).to(device).train()
+        # All random numbers of training come from here. Every process draws the same ones, for the whole batch.
+        self.generator = torch.Generator().manual_seed(training.seed)
+        self.memory = DescriptorMemory(training.memory)
         self.step = 0
-        self.reconstruction_loss: Reconstruction = mse_loss
+        self.progress_before = -1.0
+        self.centred = training.prototype_start == "random"
+        self.rate_factor = 1.0  # lowered when a run had to be rolled back
+
+        painted = mse_loss
         if config.losses.reconstruction.kind == "perceptual":
-            self.reconstruction_loss = load_perceptual_loss(config.losses.reconstruction.vgg16)
-        rate = config.training.learning_rate
-        body = [*self.network.encoder.parameters(), *self.network.decoder.parameters()]
-        self.network_optimiser = torch.optim.Adam(body, rate)
+            painted = load_perceptual_loss(config.losses.reconstruction.vgg16).to(device)
+        self.network.prototypes.requires_grad_(False)  # not DistributedDataParallel's business
+        objective = Objective(self.network, config, painted, self.ranks)
+        self.objective: nn.Module = objective
+        if self.ranks.world > 1:
+            self.objective = DistributedDataParallel(objective)
+        self.body = [*self.network.encoder.parameters(), *self.network.decoder.parameters()]
+        self.network_optimiser = torch.optim.Adam(self.body, training.learning_rate)
         self.prototype_optimiser = torch.optim.Adam(
-            self.network.prototypes.parameters(), config.training.prototype_learning_rate, betas=(0.5, 0.999)
+            self.network.prototypes.parameters(), training.prototype_learning_rate, betas=(0.5, 0.999)
         )
-        self._progress_before = -1.0
-        self._centred = config.training.prototype_start == "random"
 
-    def run(self, minutes: float | None = None) -> Iterator[StepReport]:
-        """Train to the end; with `minutes`, schedules are followed by the clock where that is ahead of the steps."""
-        started = time.monotonic()
-        while True:
-            progress = self.step / self.config.training.steps
-            if minutes is not None:
-                progress = max(progress, (time.monotonic() - started) / (60 * minutes))
-            if progress >= 1:
-                return
-            yield self.train_step(progress)
+    def train_step(self, images: Tensor, progress: float) -> StepReport:
+        """One step on encoder and decoder with fixed prototypes, then some on the prototypes alone.
 
-    def train_step(self, progress: float) -> StepReport:
-        """One step on encoder and decoder with fixed prototypes, then some on the prototypes alone."""
+        images: uint8 (n, 3, H, W), this process's share of the pairs of the batch.
+        """
         training = self.config.training
         began = time.perf_counter()
         for group in self.network_optimiser.param_groups:
-            group["lr"] = learning_rate(training, progress)
+            group["lr"] = learning_rate(training, progress) * self.rate_factor
 
-        first = next(self.batches).float().div_(255)  # (n, 3, H, W)
-        first = sample_warp(training.first_warp, len(first), self.generator).images(first)
-        warp = sample_warp(training.second_warp, len(first), self.generator)
+        first = images.to(self.device).float().div_(255)  # (n, 3, H, W)
+        pairs = len(first) * self.ranks.world
+        own = self.ranks.part(pairs)
+        first = sample_warp(training.first_warp, pairs, self.generator, self.device)[own].images(first)
+        warp = sample_warp(training.second_warp, pairs, self.generator, self.device)[own]
         second = warp.images(first)
         losses, descriptors = self._network_step(first, second, warp, progress)  # descriptors (2n*K, C), fixed
+
+        descriptors = self.ranks.gather(descriptors)
         self.memory.add(descriptors)
         if progress >= training.warm_up:
             self._maybe_recentre(progress)
             if training.alternate:
                 losses["prototypes"] = self._prototype_steps(descriptors)
         self.step += 1
-        self._progress_before = progress
-        rate = 2 * len(first) / (time.perf_counter() - began)
+        self.progress_before = progress
+        rate = 2 * pairs / (time.perf_counter() - began)
         return StepReport(self.step, progress, losses, rate)
 
     def _network_step(
@@ -96,43 +105,42 @@ class Trainer:
         training = self.config.training
         pairs = len(first)
         part = pairs if training.micro_batch is None else min(pairs, training.micro_batch // 2)
-        self.network_optimiser.zero_grad(set_to_none=True)
-        self.prototype_optimiser.zero_grad(set_to_none=True)
         single_stage = not training.alternate and progress >= training.warm_up
         self.network.prototypes.requires_grad_(single_stage)
+        self.network_optimiser.zero_grad(set_to_none=True)
+        self.prototype_optimiser.zero_grad(set_to_none=True)
 
         losses = {field.name: 0.0 for field in fields(Terms)}
         described: list[Tensor] = []
         for start in range(0, pairs, part):
             chosen = slice(start, min(start + part, pairs))
-            images = torch.cat([first[chosen], second[chosen]])  # (2p, 3, H, W)
-            terms, descriptors = network_terms(
-                self.network, self.config, images, warp[chosen], progress, self.reconstruction_loss
-            )
-            share = len(images) / (2 * pairs)
-            loss = terms.total() * share
-            if single_stage:
-                flat = descriptors.flatten(0, 1)
-                loss = loss + share * prototype_loss(self.network, self.config.losses, flat, self.generator)
-            loss.backward()
+            views = torch.cat([first[chosen], second[chosen]])  # (2p, 3, H, W)
+            with self._gradients_stay_here(unless=chosen.stop == pairs):
+                terms, descriptors = self.objective(views, warp[chosen], progress)
+                share = len(views) / (2 * pairs)
+                loss = terms.total() * share
+                if single_stage:
+                    flat = descriptors.flatten(0, 1)
+                    loss = loss + share * prototype_loss(self.network, self.config.losses, flat, self.generator)
+                loss.backward()
             for name in losses:
                 losses[name] += share * float(getattr(terms, name).detach())
             described.append(descriptors.detach().flatten(0, 1))
         self._check_finite(losses)
-        body = self.network_optimiser.param_groups[0]["params"]
-        norm = nn.utils.clip_grad_norm_(body, training.clip)
-        if not bool(torch.isfinite(norm)):
-            raise UserError("training", f"the gradient of step {self.step} is not finite", "lower the learning rate")
         self.network_optimiser.step()
         if single_stage:
+            weight = self.network.prototypes.weight
+            if weight.grad is not None:
+                weight.grad.copy_(self.ranks.mean(weight.grad))
             self.prototype_optimiser.step()
         return losses, torch.cat(described)
 
     def _prototype_steps(self, descriptors: Tensor) -> float:
         """The descriptors do not change in these steps: they were encoded once, with the network's own step."""
         self.network.prototypes.requires_grad_(True)
-        if self.config.training.memory and len(descriptors) < 16 * self.config.model.types:
-            descriptors = self.memory.latest(16 * self.config.model.types)
+        wanted = 16 * self.config.model.types
+        if len(descriptors) < wanted and self.config.training.memory:
+            descriptors = self.memory.latest(wanted)
         value = 0.0
         for _ in range(self.config.training.prototype_steps):
             loss = prototype_loss(self.network, self.config.losses, descriptors, self.generator)
@@ -145,21 +153,36 @@ class Trainer:
     def _maybe_recentre(self, progress: float) -> None:
         """Set the prototypes by k-means at the end of the warm-up and at each restart that is passed."""
         training = self.config.training
-        passed = any(self._progress_before < place <= progress for place in training.prototype_restarts)
-        if self._centred and not passed:
+        passed = any(self.progress_before < place <= progress for place in training.prototype_restarts)
+        if self.centred and not passed:
             return
-        self._centred = True
-        centres = kmeans_centres(self.memory.latest(), self.config.model.types, training.seed)
+        self.centred = True
+
+        def centres() -> Tensor:
+            return kmeans_centres(self.memory.latest(), self.config.model.types, training.seed)
+
         with torch.no_grad():
-            self.network.prototypes.weight.copy_(centres)
+            self.network.prototypes.weight.copy_(self.ranks.from_first(centres))
         self.prototype_optimiser.state.clear()  # its averages belong to where the prototypes were
 
+    def _gradients_stay_here(self, *, unless: bool) -> AbstractContextManager[object]:
+        """Only the last part of a batch has its gradients added up over the processes."""
+        if unless or not isinstance(self.objective, DistributedDataParallel):
+            return nullcontext()
+        return self.objective.no_sync()
+
     def _check_finite(self, losses: dict[str, float]) -> None:
-        for name, value in losses.items():
-            if not math.isfinite(value):
-                raise UserError(
-                    f"training: {name}", f"it is {value} at step {self.step}", "lower the learning rate or its weight"
-                )
+        """Refuse a step whose losses or gradients are not numbers, before it changes a weight."""
+        fault = next((name for name, value in losses.items() if not math.isfinite(value)), None)
+        norm = nn.utils.clip_grad_norm_(self.body, self.config.training.clip)
+        if fault is None and not bool(torch.isfinite(norm)):
+            fault = "gradient"
+        if self.ranks.any(fault is not None):
+            raise NotFiniteError(
+                f"training: {fault or 'another process'}",
+                f"it is not a finite number at step {self.step}",
+                "lower training.learning_rate, or the weight of that loss",
+            )
 
 
 def learning_rate(training: TrainingConfig, progress: float) -> float:

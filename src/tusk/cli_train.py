@@ -1,0 +1,146 @@
+"""`tusk train [SOURCE] --preset NAME --keypoints K --types M ...`, and `tusk train --resume RUN`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from tusk.cli import make_folder, new_folder, prepare_torch
+from tusk.config import Config
+from tusk.errors import DataError, UsageError
+from tusk.flags import config_from_flags
+from tusk.presets import load_config, to_yaml
+
+_HELP = """\
+usage: tusk train [SOURCE] [flags]       tusk train --resume RUN
+
+  SOURCE           a folder, file, glob or list of pictures, a packed file, or a dataset's name ('tusk data list')
+  --preset NAME    where the settings start from: see 'tusk presets'
+  --config FILE    settings in YAML, over the preset's
+  --keypoints K    how many things to look for in an image
+  --types M        how many kinds of things there are
+  --minutes N      stop after this time at the latest
+  --seed N         seed of everything random
+  --out DIR        folder for the results; default runs/train/NAME
+  --resume RUN     go on with a run that stopped
+  --tensorboard    also log for TensorBoard
+  --PART.SETTING   any single setting: see 'tusk config --help'
+"""
+_SHORT = {
+    "--keypoints": "--model.keypoints",
+    "--types": "--model.types",
+    "--minutes": "--training.minutes",
+    "--seed": "--training.seed",
+}
+
+
+def run(args: Sequence[str]) -> None:
+    """Train; the model's path goes to stdout."""
+    if "--help" in args or "-h" in args:
+        print(_HELP, end="")
+        return
+    flags = argparse.ArgumentParser(prog="tusk train", add_help=False, allow_abbrev=False, exit_on_error=False)
+    flags.add_argument("--out", type=Path)
+    flags.add_argument("--resume", type=Path)
+    flags.add_argument("--tensorboard", action="store_true")
+    try:
+        chosen, rest = flags.parse_known_args(list(args))
+    except argparse.ArgumentError as error:
+        raise UsageError("flags of 'tusk train'", str(error), "see 'tusk train --help'") from error
+    if chosen.resume is not None:
+        if rest or chosen.out is not None:
+            given = " ".join([*rest, *(["--out"] if chosen.out else [])])
+            raise UsageError(
+                "--resume", f"it goes on with the run's own settings, but {given} was given", "leave that out"
+            )
+        folder, config, resume = chosen.resume, _stored_config(chosen.resume), True
+    else:
+        config = _config(rest)
+        folder = chosen.out or Path("runs/train") / _run_name(config)
+        # torchrun starts everything again when a process dies: then the run goes on.
+        resume = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0 and (folder / "config.yaml").exists()
+    command = shlex.join(["tusk", "train", *args])
+    print(_train(config, folder, command, resume=resume, named=chosen.out is not None, tensorboard=chosen.tensorboard))
+
+
+def _train(config: Config, folder: Path, command: str, *, resume: bool, named: bool, tensorboard: bool) -> Path:
+    prepare_torch()
+    from rich.console import Console
+
+    from tusk.data.catalogue import Request, open_dataset
+    from tusk.training.distributed import join_ranks, leave_ranks
+    from tusk.training.run import Run, look_at
+    from tusk.training.show import Show
+
+    ranks = join_ranks()
+    try:
+        if not resume:
+            folder = ranks.from_first(lambda: _fresh(folder, named, config))
+        data = config.data
+        request = Request(
+            source=None if data.source is None else str(data.source),
+            size=data.size,
+            seed=config.training.seed,
+            fit=data.fit,
+            grey=data.grey,
+        )
+        dataset = open_dataset(data.dataset, request)
+        show = Show(Console(stderr=True), quiet=not ranks.first)
+        show.say(f"Results go to {folder}")
+        show.say(
+            f"{len(dataset)} images of {dataset.name}, {config.model.keypoints} keypoints, {config.model.types} types"
+        )
+        run = Run(config, folder, dataset, look_at(dataset), show, command, ranks, tensorboard)
+        path = run.train(resume=resume)
+        show.say(f"Results are in {folder}")
+    finally:
+        leave_ranks()
+    return path
+
+
+def _config(args: list[str]) -> Config:
+    """The configuration from SOURCE and flags."""
+    source = None
+    if args and not args[0].startswith("-"):
+        source, args = args[0], args[1:]
+    longer = [_SHORT.get(word, word) for word in args]
+    for short, long in _SHORT.items():
+        longer = [word.replace(f"{short}=", f"{long}=", 1) if word.startswith(f"{short}=") else word for word in longer]
+    if source is None:
+        return config_from_flags(longer, "tusk train")
+    from tusk.data.catalogue import CATALOGUE
+
+    if source in CATALOGUE and not Path(source).exists():
+        preset = [] if "--preset" in longer or source not in _preset_folders() else ["--preset", source]
+        return config_from_flags([*preset, *longer, "--data.dataset", source], "tusk train")
+    preset = [] if "--preset" in longer else ["--preset", "folder"]
+    return config_from_flags([*preset, *longer, "--data.source", source], "tusk train")
+
+
+def _preset_folders() -> set[str]:
+    from tusk.presets import preset_names
+
+    return {name.partition("/")[0] for name in preset_names()}
+
+
+def _run_name(config: Config) -> str:
+    return config.data.dataset if config.data.source is None else config.data.source.resolve().stem or "pictures"
+
+
+def _fresh(folder: Path, named: bool, config: Config) -> Path:
+    """A folder for a new run, with its configuration in it."""
+    if not named:
+        folder = new_folder(folder)
+    make_folder(folder)
+    (folder / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
+    return folder
+
+
+def _stored_config(folder: Path) -> Config:
+    file = folder / "config.yaml"
+    if not file.is_file():
+        raise DataError(str(folder), "there is no run in it (no config.yaml)", "name the folder of a run")
+    return load_config(None, file)

@@ -1,0 +1,184 @@
+"""The whole state of a training on disk, so that a run goes on as if it had never stopped.
+
+A checkpoint is `step-N.safetensors` with every tensor, and a small JSON manifest (`last.json`, `best.json`) that names
+that file, its sha256 and the plain values. The tensors are written first, the manifest after them, each under a
+temporary name, flushed to the disk and renamed: whenever the process is killed, `last.json` names a whole file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from tusk.errors import DataError, UserError
+from tusk.training.trainer import Trainer
+
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What stands in `last.json` or `best.json`."""
+
+    version: int
+    file: str  # beside the manifest
+    sha256: str
+    step: int
+    progress_before: float
+    centred: bool
+    rate_factor: float
+    rollbacks: int
+    seconds: float  # spent in training so far
+    score: float | None  # the unsupervised score, where it was measured
+    config_sha256: str
+
+
+class Checkpoints:
+    """The checkpoints of one run, in a folder of their own."""
+
+    def __init__(self, folder: Path, config_text: str) -> None:
+        self.folder = folder
+        self._config_sha256 = hashlib.sha256(config_text.encode()).hexdigest()
+
+    def save(self, trainer: Trainer, *, seconds: float, rollbacks: int = 0, score: float | None = None) -> Manifest:
+        """Write the state as the last one."""
+        name = f"step-{trainer.step:07d}.safetensors"
+        content = save_tensors(trainer_tensors(trainer))
+        manifest = Manifest(
+            version=_VERSION,
+            file=name,
+            sha256=hashlib.sha256(content).hexdigest(),
+            step=trainer.step,
+            progress_before=trainer.progress_before,
+            centred=trainer.centred,
+            rate_factor=trainer.rate_factor,
+            rollbacks=rollbacks,
+            seconds=seconds,
+            score=score,
+            config_sha256=self._config_sha256,
+        )
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self.folder / name, content)
+            write_whole(self.folder / "last.json", json.dumps(asdict(manifest), indent=1).encode())
+        except OSError as error:
+            raise UserError(
+                str(self.folder / name),
+                f"the checkpoint cannot be written ({error.strerror})",
+                "the last good one is kept: make room and go on with --resume",
+            ) from error
+        self._remove_unused()
+        return manifest
+
+    def keep_as_best(self) -> None:
+        """The last checkpoint is the best so far."""
+        write_whole(self.folder / "best.json", (self.folder / "last.json").read_bytes())
+        self._remove_unused()
+
+    def restore(self, trainer: Trainer, which: str = "last") -> Manifest:
+        """Bring the trainer to the state of a checkpoint."""
+        manifest = self.manifest(which)
+        if manifest is None:
+            raise DataError(str(self.folder), f"there is no '{which}' checkpoint in it", "start the training anew")
+        if manifest.config_sha256 != self._config_sha256:
+            raise DataError(
+                str(self.folder), "its checkpoint belongs to another configuration", "resume with the run's own config"
+            )
+        path = self.folder / manifest.file
+        try:
+            content = path.read_bytes()
+            if hashlib.sha256(content).hexdigest() != manifest.sha256:
+                raise DataError(str(path), "its content does not match its checksum", "start the training anew")
+            tensors = load_tensors(content)
+        except (OSError, SafetensorError) as error:
+            raise DataError(str(path), f"it cannot be read ({error})", "start the training anew") from error
+        _restore_tensors(trainer, tensors)
+        trainer.step = manifest.step
+        trainer.progress_before = manifest.progress_before
+        trainer.centred = manifest.centred
+        trainer.rate_factor = manifest.rate_factor
+        return manifest
+
+    def manifest(self, which: str = "last") -> Manifest | None:
+        """What is known of a checkpoint, or None where there is none."""
+        path = self.folder / f"{which}.json"
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            if values.get("version", 0) > _VERSION:
+                raise DataError(str(path), "it is newer than this tusk reads", "upgrade tusk")
+            return Manifest(**values)
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            raise DataError(str(path), f"it cannot be read ({error})", "start the training anew") from error
+
+    def _remove_unused(self) -> None:
+        used = {manifest.file for which in ("last", "best") if (manifest := self.manifest(which)) is not None}
+        for file in self.folder.glob("step-*.safetensors"):
+            if file.name not in used:
+                file.unlink(missing_ok=True)
+        for rest in self.folder.glob(".*.part"):
+            rest.unlink(missing_ok=True)
+
+
+def trainer_tensors(trainer: Trainer) -> dict[str, Tensor]:
+    """Every tensor that the next step depends on, by name."""
+    tensors = {f"network/{name}": value for name, value in trainer.network.state_dict().items()}
+    for label, optimiser in _optimisers(trainer):
+        for place, parameter in enumerate(optimiser.param_groups[0]["params"]):
+            for name, value in optimiser.state.get(parameter, {}).items():
+                tensors[f"{label}/{place}/{name}"] = torch.as_tensor(value)
+    tensors["generator"] = trainer.generator.get_state()
+    if len(trainer.memory):
+        tensors["memory"] = trainer.memory.latest()
+    return {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
+
+
+def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
+    prefix = "network/"
+    network = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    trainer.network.load_state_dict(network)
+    for label, optimiser in _optimisers(trainer):
+        optimiser.state.clear()
+        for place, parameter in enumerate(optimiser.param_groups[0]["params"]):
+            own = f"{label}/{place}/"
+            state = {name.removeprefix(own): value for name, value in tensors.items() if name.startswith(own)}
+            if state:
+                # Adam counts its steps in a tensor on the CPU; its averages live beside their parameter.
+                optimiser.state[parameter] = {
+                    name: value if name == "step" else value.to(parameter.device) for name, value in state.items()
+                }
+    trainer.generator.set_state(tensors["generator"])
+    trainer.memory.replace(tensors.get("memory"))
+
+
+def _optimisers(trainer: Trainer) -> tuple[tuple[str, torch.optim.Optimizer], ...]:
+    return ("network_optimiser", trainer.network_optimiser), ("prototype_optimiser", trainer.prototype_optimiser)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Under a temporary name in the same folder, flushed to the disk, renamed: all of it or nothing."""
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # so that the new name survives a power cut too
+        finally:
+            os.close(folder)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,84 @@
+"""How a run is doing, without a label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tusk.config import Config
+from tusk.geometry.warp import sample_warp
+from tusk.losses.mutual_information import mutual_information_loss
+from tusk.model.network import Network
+from tusk.training.objective import two_view_types
+
+_PART = 50  # images at a time
+
+
+@dataclass(frozen=True)
+class Health:
+    """Figures over some images that training does not see; none of them needs a label."""
+
+    alive_types: int  # types that at least one keypoint in a thousand has
+    largest_share: float  # of the keypoints that are of one type
+    confidence: float  # mean probability of the most likely type
+    spread: float  # of the descriptors: 0 all alike, 1 in all directions
+    reconstruction_error: float
+    agreement: float  # how much one view's types tell about the other's, from 0 to 1: see `two_view_agreement`
+
+    def words(self, types: int) -> str:
+        """One line for people."""
+        return (
+            f"{self.alive_types} of {types} types alive, largest {self.largest_share:.0%}, "
+            f"confidence {self.confidence:.2f}, spread {self.spread:.2f}, error {self.reconstruction_error:.4f}, "
+            f"agreement {self.agreement:.3f}"
+        )
+
+
+def check_health(network: Network, config: Config, images: Tensor, seed: int) -> Health:
+    """images (N, 3, H, W), uint8."""
+    training = network.training
+    network.eval()
+    labels, confidence, descriptors, views, error = [], 0.0, [], [], 0.0
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for start in range(0, len(images), _PART):
+            part = images[start : start + _PART].float() / 255
+            output = network(part, missing="empty")
+            labels.append(output.label[output.found])
+            confidence += float(output.probability.amax(-1).sum()) / output.label.shape[1]
+            descriptors.append(output.descriptors[output.found])
+            error += float(F.mse_loss(output.reconstruction, part)) * len(part)
+            views.append(_two_views(network, config, part, generator))
+    network.train(training)
+    counts = torch.bincount(torch.cat(labels), minlength=config.model.types)
+    shares = counts / counts.sum().clamp_min(1)
+    first, second = (torch.cat(side) for side in zip(*views, strict=True))
+    return Health(
+        alive_types=int((shares > 1e-3).sum()),
+        largest_share=float(shares.max()),
+        confidence=confidence / len(images),
+        spread=float(1 - torch.cat(descriptors).mean(0).norm()),
+        reconstruction_error=error / len(images),
+        agreement=two_view_agreement(first, second),
+    )
+
+
+def two_view_agreement(first: Tensor, second: Tensor) -> float:
+    """Mutual information of the types (N, M) of the same points in two views, over its largest possible value.
+
+    1 where every point has one sure type that both views agree on and all types are used alike; 0 where the views
+    agree no more than by chance. It needs no label, and a training whose types are the true ones cannot do without it.
+    """
+    if len(first) == 0 or first.shape[1] == 1:
+        return 0.0
+    information = -float(mutual_information_loss(first.double(), second.double()))
+    return max(0.0, information / float(torch.tensor(float(first.shape[1])).log()))
+
+
+def _two_views(network: Network, config: Config, images: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    warp = sample_warp(config.training.second_warp, len(images), generator)
+    seen = network.encode(torch.cat([images, warp.images(images)]))
+    return two_view_types(network, seen, warp, images.shape, config.losses.mutual_information.temperature)

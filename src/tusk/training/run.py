@@ -1,0 +1,208 @@
+"""A whole training: images in, checkpoints and a model out, whatever happens in between.
+
+tusk train photos/ --model.keypoints 9 --model.types 10                 # one process, every core
+torchrun --nproc-per-node 2 -m tusk train photos/ ...                   # several processes or machines
+tusk train --resume runs/train/photos                                   # go on where it stopped
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tusk.config import Config
+from tusk.data.dataset import Dataset, Truth
+from tusk.data.loader import Loader
+from tusk.errors import EXIT_STOPPED, UserError
+from tusk.model.network import Network
+from tusk.model.storage import StoredModel, save_model
+from tusk.presets import to_yaml
+from tusk.training.checkpoint import Checkpoints
+from tusk.training.distributed import Ranks
+from tusk.training.figures import task_figures
+from tusk.training.health import Health, check_health
+from tusk.training.log import RunLog
+from tusk.training.show import Show
+from tusk.training.trainer import NotFiniteError, StepReport, Trainer
+
+_LOOKED_AT = 200  # images for a look at the run's health
+_LOG_EVERY = 10
+_ROLLBACKS = 3
+
+
+class StoppedError(UserError):
+    """The user or the system asked the training to stop; everything is saved."""
+
+    exit_code = EXIT_STOPPED
+
+
+@dataclass(frozen=True)
+class Look:
+    """Images that training does not see, and the truth about them where there is any, for display only."""
+
+    images: Tensor  # (N, 3, H, W), uint8
+    truths: tuple[Truth, ...]
+    class_count: int
+
+
+def look_at(dataset: Dataset, count: int = _LOOKED_AT) -> Look:
+    """The first images of a dataset."""
+    count = min(count, len(dataset))
+    pixels = np.stack([dataset.image(index) for index in range(count)])
+    truths = tuple(truth for truth in (dataset.truth(index) for index in range(count)) if truth is not None)
+    return Look(torch.from_numpy(pixels).permute(0, 3, 1, 2), truths, len(dataset.class_names))
+
+
+@dataclass
+class Run:
+    """One training in a folder."""
+
+    config: Config
+    folder: Path
+    dataset: Dataset
+    look: Look
+    show: Show
+    command: str
+    ranks: Ranks
+    tensorboard: bool = False
+
+    def train(self, *, resume: bool) -> Path:
+        """Train to the end; -> the model file."""
+        trainer = Trainer(self.config, self.ranks)
+        checkpoints = Checkpoints(self.folder / "checkpoints", to_yaml(self.config))
+        seconds, rollbacks = 0.0, 0
+        if resume and self.ranks.from_first(lambda: checkpoints.manifest() is not None):
+            manifest = checkpoints.restore(trainer)
+            seconds, rollbacks = manifest.seconds, manifest.rollbacks
+        elif self.ranks.first:
+            checkpoints.save(trainer, seconds=0.0)
+        log = None
+        if self.ranks.first:
+            log = RunLog(self.folder, resumed_at=trainer.step if resume else None, tensorboard=self.tensorboard)
+
+        started = time.monotonic() - seconds
+        loader = self._loader(trainer)
+        with stop_signals() as asked, self.show:
+            while (progress := self._progress(trainer, time.monotonic() - started)) < 1:
+                try:
+                    report = trainer.train_step(next(loader).images, progress)
+                except NotFiniteError as error:
+                    rollbacks += 1
+                    if rollbacks > _ROLLBACKS:
+                        raise
+                    loader.close()
+                    self._roll_back(trainer, checkpoints, rollbacks, error)
+                    loader = self._loader(trainer)
+                    continue
+                spent = time.monotonic() - started
+                self._after_step(trainer, report, log, checkpoints, spent, rollbacks)
+                if self.ranks.any(bool(asked)):
+                    if self.ranks.first:
+                        checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks)
+                    raise StoppedError(
+                        str(self.folder), f"stopped at step {trainer.step}, all is saved", "go on with --resume"
+                    )
+            loader.close()
+            return self._finish(trainer, log, checkpoints, time.monotonic() - started, rollbacks)
+
+    def _progress(self, trainer: Trainer, seconds: float) -> float:
+        progress = trainer.step / self.config.training.steps
+        minutes = self.config.training.minutes
+        if minutes is None:
+            return progress
+        return float(self.ranks.from_first(lambda: max(progress, seconds / 60 / minutes)))
+
+    def _loader(self, trainer: Trainer) -> Loader:
+        training = self.config.training
+        return Loader(
+            self.dataset,
+            batch=training.batch // 2,
+            seed=training.seed,
+            workers=training.workers,
+            position=trainer.step,
+            rank=self.ranks.rank,
+            world=self.ranks.world,
+        )
+
+    def _after_step(
+        self,
+        trainer: Trainer,
+        report: StepReport,
+        log: RunLog | None,
+        checkpoints: Checkpoints,
+        spent: float,
+        rollbacks: int,
+    ) -> None:
+        if log is None:
+            return
+        training = self.config.training
+        self.show.step(report, training.steps, spent)
+        if report.step % _LOG_EVERY == 0:
+            log.step(report)
+        if report.step % training.evaluate_every == 0:
+            self._look(trainer, log)
+        if report.step % training.checkpoint_every == 0:
+            checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks)
+
+    def _look(self, trainer: Trainer, log: RunLog) -> Health:
+        health = check_health(trainer.network, self.config, self.look.images, self.config.training.seed)
+        figures = task_figures(trainer.network, self.config, self.look.images, self.look.truths, self.look.class_count)
+        log.look(trainer.step, {**asdict(health), **figures})
+        self.show.look(trainer.step, health, self.config.model.types, figures)
+        return health
+
+    def _roll_back(self, trainer: Trainer, checkpoints: Checkpoints, rollbacks: int, error: NotFiniteError) -> None:
+        """To the last checkpoint, with other random numbers and smaller steps: the same ones would fail again."""
+        checkpoints.restore(trainer)
+        trainer.generator.manual_seed(self.config.training.seed + 1_000_003 * rollbacks)
+        trainer.rate_factor *= 0.5
+        self.show.say(f"{error} Back to step {trainer.step}, learning rate halved ({rollbacks} of {_ROLLBACKS}).")
+
+    def _finish(
+        self, trainer: Trainer, log: RunLog | None, checkpoints: Checkpoints, spent: float, rollbacks: int
+    ) -> Path:
+        path = self.folder / "model.safetensors"
+        if log is None:
+            return path
+        health = self._look(trainer, log)
+        checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=health.agreement)
+        log.close()
+        provenance = {
+            "command": self.command,
+            "seed": self.config.training.seed,
+            "minutes": round(spent / 60, 2),
+            "steps": trainer.step,
+            "agreement": round(health.agreement, 4),
+        }
+        save_model(path, StoredModel(_in_use(trainer.network), self.config, provenance))
+        return path
+
+
+def _in_use(network: Network) -> Network:
+    return network.eval().requires_grad_(False)
+
+
+@contextmanager
+def stop_signals() -> Iterator[list[int]]:
+    """The list gets the signal when the user or the system asks to stop; a second Ctrl-C stops at once."""
+    asked: list[int] = []
+
+    def note(number: int, frame: object) -> None:  # noqa: ARG001
+        if asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

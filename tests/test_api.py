@@ -1,0 +1,49 @@
+"""The public names, frozen: a change here is a change for every user."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+
+import tusk
+from tusk.config import Config
+from tusk.model.network import seeded_network
+from tusk.model.storage import StoredModel, save_model
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_public_names():
+    assert sorted(tusk.__all__) == ["__version__", "load"]
+
+
+def test_load_opens_a_saved_model(tmp_path):
+    config = Config.model_validate({"model": {"keypoints": 2, "types": 3, "channels": 4, "width": 4, "levels": 2}})
+    save_model(tmp_path / "m.safetensors", StoredModel(seeded_network(config.model, 0), config))
+    model = tusk.load(str(tmp_path / "m.safetensors"))
+    assert model.network(torch.rand(1, 3, 32, 32), missing="empty").xy.shape == (1, 2, 2)
+
+
+def test_python_in_the_readme_runs():
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert blocks
+    for block in blocks:
+        done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_commands_in_the_readme_exist():
+    text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "data.md").read_text()
+    from tusk.cli import _VERBS
+    from tusk.cli_data import VERBS
+
+    commands = re.findall(r"^tusk (\S+)(?: (\S+))?", text, re.M)
+    assert len(commands) >= 5
+    for verb, second in commands:
+        assert verb in _VERBS
+        assert verb != "data" or second in VERBS
+    makefile = (ROOT / "Makefile").read_text()
+    assert "\ndemo:" in makefile and "\ntest:" in makefile
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
