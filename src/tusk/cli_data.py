@@ -36,8 +36,8 @@ def get(
     out: Annotated[Path | None, tyro.conf.arg(help="Folder for it; default: in your data folder.")] = None,
 ) -> None:
     """Fetch MNIST, or the weights of VGG16 for the perceptual loss. This is the only command that uses the network."""
-    from tusk.data.fetch_mnist import fetch_mnist
-    from tusk.data.fetch_vgg16 import fetch_vgg16
+    from tusk.data.fetch.mnist import fetch_mnist
+    from tusk.data.fetch.vgg16 import fetch_vgg16
 
     console = Console(stderr=True)
     with console.status(f"fetching {name}") as status:

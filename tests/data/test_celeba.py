@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import tusk.data.celeba_index as celeba_index
+import tusk.data.celeba.index as celeba_index
 from tusk.data.celeba import CelebA
 from tusk.data.dataset import Dataset
 from tusk.errors import DataError, UsageError

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from tests.data import tfrecord_writer as writer
-from tusk.data.clevr import ClevrScenes
-from tusk.data.clevr_original import read_clevr, rows_of_split
+from tusk.data.clevr.folder import ClevrScenes
+from tusk.data.clevr.original import read_clevr, rows_of_split
 from tusk.data.dataset import Dataset, Truth, UInt8Array
 from tusk.errors import DataError, UsageError
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from tusk.data.clevr_made import LEAST_VISIBLE, ClevrMade
-from tusk.data.clevr_render import centres
-from tusk.data.clevr_scene import COLORS, MATERIALS, SHAPES, SIZES
+from tusk.data.clevr.made import LEAST_VISIBLE, ClevrMade
+from tusk.data.clevr.render import centres
+from tusk.data.clevr.scene import COLORS, MATERIALS, SHAPES, SIZES
 from tusk.data.dataset import Dataset
 from tusk.errors import UsageError
 

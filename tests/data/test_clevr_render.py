@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from tusk.data.clevr_render import Camera, centres, draw, draw_mask
-from tusk.data.clevr_scene import COLORS, CUBE, CYLINDER, METAL, RUBBER, SPHERE, Scene, Thing, draw_scene
+from tusk.data.clevr.render import Camera, centres, draw, draw_mask
+from tusk.data.clevr.scene import COLORS, CUBE, CYLINDER, METAL, RUBBER, SPHERE, Scene, Thing, draw_scene
 
 LARGE = 1
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tusk.data.clevr_scene import (
+from tusk.data.clevr.scene import (
     BACK_LAMP,
     CAMERA,
     CAMERA_JITTER,

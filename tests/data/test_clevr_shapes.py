@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tusk.data.clevr_light import lamps_of, light_share, shadow_bounds
-from tusk.data.clevr_scene import CUBE, CYLINDER, RUBBER, SPHERE, Scene, Thing, draw_scene
-from tusk.data.clevr_shapes import ROUNDING, Body, first_hit, hidden_share, near, normals_at
+from tusk.data.clevr.light import lamps_of, light_share, shadow_bounds
+from tusk.data.clevr.scene import CUBE, CYLINDER, RUBBER, SPHERE, Scene, Thing, draw_scene
+from tusk.data.clevr.shapes import ROUNDING, Body, first_hit, hidden_share, near, normals_at
 
 LARGE = 1
 

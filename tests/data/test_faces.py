@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from tusk.data import faces
 from tusk.data.dataset import Dataset, Float32Array
-from tusk.data.face_body import Place
-from tusk.data.face_drawing import draw_person, measure
-from tusk.data.face_person import BEARDS, COLLARS, GLASSES, HAIR_STYLES, Person, Pose, sample_person
-from tusk.data.face_shape import Rotation, head_volume, landmarks
-from tusk.data.face_trace import Light, trace
 from tusk.data.faces import Faces
+from tusk.data.faces.body import Place
+from tusk.data.faces.drawing import draw_person, measure
+from tusk.data.faces.person import BEARDS, COLLARS, GLASSES, HAIR_STYLES, Person, Pose, sample_person
+from tusk.data.faces.shape import Rotation, head_volume, landmarks
+from tusk.data.faces.trace import Light, trace
 from tusk.errors import UsageError
 
 SEEDS = st.integers(0, 10_000)

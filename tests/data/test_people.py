@@ -11,10 +11,10 @@ from scipy import ndimage, stats
 from tusk.data.dataset import Dataset
 from tusk.data.h36m import JOINT_NAMES, facing_away
 from tusk.data.people import People, draw_person
-from tusk.data.people_activities import ACTIVITIES, CLEAR, act, overlap
-from tusk.data.people_body import build, lowest
-from tusk.data.people_looks import draw_bones, draw_looks
-from tusk.data.people_pose import (
+from tusk.data.people.activities import ACTIVITIES, CLEAR, act, overlap
+from tusk.data.people.body import build, lowest
+from tusk.data.people.looks import draw_bones, draw_looks
+from tusk.data.people.pose import (
     ARM_START,
     LEFT,
     LEG_START,
@@ -29,7 +29,7 @@ from tusk.data.people_pose import (
     solve_arm,
     solve_leg,
 )
-from tusk.data.people_render import depths
+from tusk.data.people.render import depths
 from tusk.errors import UsageError
 
 seeds = st.integers(0, 2**32)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tusk.data.people_render import (
+from tusk.data.people.render import (
     Camera,
     Ellipsoid,
     Light,

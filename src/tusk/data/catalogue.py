@@ -93,9 +93,9 @@ def _tetrominoes(request: Request) -> Dataset:
 
 
 def _clevr(request: Request, split: str, most: int) -> Dataset:
-    from tusk.data.clevr import ClevrScenes
-    from tusk.data.clevr_made import ClevrMade
-    from tusk.data.clevr_original import read_clevr
+    from tusk.data.clevr.folder import ClevrScenes
+    from tusk.data.clevr.made import ClevrMade
+    from tusk.data.clevr.original import read_clevr
 
     size = request.size or 128
     if request.source is None:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from tusk.data.dataset import Float32Array, Truth, UInt8Array
-from tusk.data.face_shape import LANDMARKS
+from tusk.data.faces.shape import LANDMARKS
 from tusk.data.images import read_image
 from tusk.errors import DataError, UsageError, nearest
 

@@ -16,9 +16,9 @@ def mutual_information_loss(
     """Minus the mutual information between the types of the same keypoint in two views.
 
     first, second (N, M): probabilities of the types; N may be 0 on some processes. The joint distribution J is the
-    mean of their outer products, made symmetric. I(J) = H(row) + H(column) - H(J): the marginal entropies ask for all types to be used, the joint
-    one for consistent and confident types. `evenness` weighs the marginals by themselves. `over_ranks` turns sums of
-    this process into means over all processes.
+    mean of their outer products, made symmetric. I(J) = H(row) + H(column) - H(J): the marginal entropies ask for all
+    types to be used, the joint one for consistent and confident types. `evenness` weighs the marginals by themselves.
+    `over_ranks` turns sums of this process into means over all processes.
     """
     count = over_ranks(first.new_tensor(float(len(first))))
     joint = over_ranks(first.T @ second) / count.clamp_min(1e-8)  # (M, M)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tusk.data.clevr_light import Lamp, backdrop
-from tusk.data.clevr_shapes import FAR, Body, BoolArray, first_hit, near, normals_at
+from tusk.data.clevr.light import Lamp, backdrop
+from tusk.data.clevr.shapes import FAR, Body, BoolArray, first_hit, near, normals_at
 from tusk.data.dataset import Float32Array, Int64Array
 
 

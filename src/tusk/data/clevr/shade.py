@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from tusk.data.clevr_light import GROUND_ALBEDO, SKY, Lamp, backdrop, ground_normals, light_share
-from tusk.data.clevr_shapes import BoolArray, dot, unit
-from tusk.data.clevr_trace import Hits, Stage, trace
+from tusk.data.clevr.light import GROUND_ALBEDO, SKY, Lamp, backdrop, ground_normals, light_share
+from tusk.data.clevr.shapes import BoolArray, dot, unit
+from tusk.data.clevr.trace import Hits, Stage, trace
 from tusk.data.dataset import Float32Array
 
 # Linear light reflected by each colour, in the order of `clevr_scene.COLORS`, times 255.
@@ -89,7 +89,8 @@ def _rubber(stage: Stage, hits: Hits, colours: Float32Array, matte: Float32Array
     # The coat is rough: around the horizon it reflects some ground and some sky.
     on_ground = np.clip(np.float32(0.6) - upward, _ZERO, _ONE)
     around = ground * on_ground + np.float32(SKY) * (_ONE - on_ground)
-    return body * (_ONE - coat) + np.float32(COAT) * coat * (gloss + around)
+    coated: Float32Array = body * (_ONE - coat) + np.float32(COAT) * coat * (gloss + around)
+    return coated
 
 
 def _mirror_image(stage: Stage, hits: Hits, *, mirrored: bool) -> Float32Array:
@@ -156,7 +157,8 @@ def _fresnel(facing: Float32Array, index: float) -> Float32Array:
     inner = np.sqrt(np.float32(index * index - 1) + facing * facing)
     across = (inner - facing) / (inner + facing)
     along = (facing * inner - _ONE + facing * facing) / (facing * inner + _ONE - facing * facing)
-    return np.float32(0.5) * across * across * (_ONE + along * along)
+    share: Float32Array = np.float32(0.5) * across * across * (_ONE + along * along)
+    return share
 
 
 def _highlight(

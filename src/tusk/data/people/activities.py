@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tusk.data.people_arms import (
+from tusk.data.people.arms import (
     ArmAction,
     akimbo,
     behind,
@@ -25,8 +25,8 @@ from tusk.data.people_arms import (
     swing,
     wave,
 )
-from tusk.data.people_legs import bend, crouch, kneel, sit, sit_on_floor, stand, stride
-from tusk.data.people_pose import (
+from tusk.data.people.legs import bend, crouch, kneel, sit, sit_on_floor, stand, stride
+from tusk.data.people.pose import (
     ARM_START,
     LEFT,
     LEG_START,

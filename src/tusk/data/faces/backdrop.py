@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
 from tusk.data.dataset import Float32Array
-from tusk.data.face_person import Colour, mix
+from tusk.data.faces.person import Colour, mix
 
 BACKDROPS = ("plain", "gradient", "blobs", "stripes", "shapes")
 COARSE = 48  # everything is out of focus, so a small picture, enlarged, is enough

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tusk.data.dataset import Float32Array
-from tusk.data.face_shape import EMPTY, STEP, Rotation, Vector, Volume
+from tusk.data.faces.shape import EMPTY, STEP, Rotation, Vector, Volume
 
 BoolArray = npt.NDArray[np.bool_]
 IndexArray = npt.NDArray[np.intp]

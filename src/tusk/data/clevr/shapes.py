@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tusk.data.clevr_scene import CUBE, CYLINDER, SPHERE, Thing
+from tusk.data.clevr.scene import CUBE, CYLINDER, SPHERE, Thing
 from tusk.data.dataset import Float32Array
 
 BoolArray = npt.NDArray[np.bool_]
@@ -60,11 +60,13 @@ class Body:
 
 def dot(a: Float32Array, b: Float32Array) -> Float32Array:
     """Scalar products of columns, always added in the same order."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    products: Float32Array = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    return products
 
 
 def unit(vectors: Float32Array) -> Float32Array:
-    return vectors / np.sqrt(dot(vectors, vectors))
+    lengths: Float32Array = np.sqrt(dot(vectors, vectors))
+    return vectors / lengths
 
 
 def near(body: Body, origins: Float32Array, directions: Float32Array) -> BoolArray:
@@ -208,4 +210,5 @@ def hidden_share(body: Body, points: Float32Array, lamps: Float32Array) -> Float
             places[2] = (places[2] - 1) * stretch + 1  # the top stays, the raised underside comes to -1
         enter, leave = (_through_box if body.kind == CUBE else _through_cylinder)(inside, targets - inside)
         hit = (enter <= leave) & (leave > 0) & (enter < 1)
-    return np.count_nonzero(hit, axis=0).astype(np.float32) / np.float32(lamps.shape[1])
+    share: Float32Array = np.count_nonzero(hit, axis=0).astype(np.float32) / np.float32(lamps.shape[1])
+    return share

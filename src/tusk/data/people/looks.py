@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from tusk.data.people_pose import Array, Bones, Generator, spread
+from tusk.data.people.pose import Array, Bones, Generator, spread
 
 SKINS = (
     (0.96, 0.80, 0.69),

@@ -8,12 +8,12 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from tusk.data.dataset import Float32Array, Truth, UInt8Array
-from tusk.data.face_backdrop import draw_backdrop
-from tusk.data.face_body import Place
-from tusk.data.face_drawing import Measured, draw_person, measure
-from tusk.data.face_person import Person, sample_person
-from tusk.data.face_shape import LANDMARKS
-from tusk.data.face_trace import Light
+from tusk.data.faces.backdrop import draw_backdrop
+from tusk.data.faces.body import Place
+from tusk.data.faces.drawing import Measured, draw_person, measure
+from tusk.data.faces.person import Person, sample_person
+from tusk.data.faces.shape import LANDMARKS
+from tusk.data.faces.trace import Light
 from tusk.errors import UsageError, nearest
 
 SPLITS = ("train", "test")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tusk.data.people_pose import (
+from tusk.data.people.pose import (
     LEFT,
     RIGHT,
     Array,

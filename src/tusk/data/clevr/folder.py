@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image
 from scipy import ndimage
 
-from tusk.data.clevr_scene import COLORS, MATERIALS, SHAPES, SIZES
+from tusk.data.clevr.scene import COLORS, MATERIALS, SHAPES, SIZES
 from tusk.data.dataset import Attribute, Float32Array, Truth, UInt8Array
 from tusk.data.images import image_size, read_image
 from tusk.errors import DataError, UsageError, nearest

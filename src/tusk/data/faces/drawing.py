@@ -8,12 +8,12 @@ import numpy as np
 from PIL import Image, ImageChops, ImageFilter
 
 from tusk.data.dataset import Float32Array
-from tusk.data.face_body import Place, draw_body, draw_ear, draw_glasses
-from tusk.data.face_hair import STYLES, HairStyle, coverage, hair_volume, noise, strands
-from tusk.data.face_paint import paint
-from tusk.data.face_person import Person
-from tusk.data.face_shape import Rotation, head_outline, head_volume, landmarks, ramp
-from tusk.data.face_trace import IndexArray, Light, lit, shade, trace
+from tusk.data.faces.body import Place, draw_body, draw_ear, draw_glasses
+from tusk.data.faces.hair import STYLES, HairStyle, coverage, hair_volume, noise, strands
+from tusk.data.faces.paint import paint
+from tusk.data.faces.person import Person
+from tusk.data.faces.shape import Rotation, head_outline, head_volume, landmarks, ramp
+from tusk.data.faces.trace import IndexArray, Light, lit, shade, trace
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tusk.data.people_pose import (
+from tusk.data.people.pose import (
     ARM_START,
     LEFT,
     LEG_START,

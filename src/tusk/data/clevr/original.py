@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tusk.data.clevr import resize_image, resize_mask, scene_truth
+from tusk.data.clevr.folder import resize_image, resize_mask, scene_truth
 from tusk.data.convert import Conversion, convert_once, packed_path, read_examples, split_rows
 from tusk.data.dataset import Attribute, Int64Array, Truth, UInt8Array
 from tusk.data.packed import PackedDataset, Progress

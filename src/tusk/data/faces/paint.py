@@ -8,9 +8,9 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from tusk.data.dataset import Float32Array
-from tusk.data.face_hair import noise
-from tusk.data.face_person import Colour, Person, mix
-from tusk.data.face_shape import STEP, Volume, bump, mouth_corners, ramp
+from tusk.data.faces.hair import noise
+from tusk.data.faces.person import Colour, Person, mix
+from tusk.data.faces.shape import STEP, Volume, bump, mouth_corners, ramp
 
 FINE = 2  # the features are drawn this many times finer than the height map, then reduced
 DARK: Colour = (38, 24, 22)

@@ -8,9 +8,9 @@ import numpy as np
 from PIL import Image
 
 from tusk.data.dataset import Float32Array
-from tusk.data.face_person import Person
-from tusk.data.face_shape import BROW_LINE, CROWN, EMPTY, Volume, bump, grid, ramp, roundness
-from tusk.data.face_trace import Hits
+from tusk.data.faces.person import Person
+from tusk.data.faces.shape import BROW_LINE, CROWN, EMPTY, Volume, bump, grid, ramp, roundness
+from tusk.data.faces.trace import Hits
 
 
 @dataclass(frozen=True)

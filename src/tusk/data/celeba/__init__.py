@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tusk.data.celeba_index import image_sizes
-from tusk.data.celeba_lists import read_names, read_partition, read_table
+from tusk.data.celeba.index import image_sizes
+from tusk.data.celeba.lists import read_names, read_partition, read_table
 from tusk.data.dataset import Float32Array, Int64Array, Truth, UInt8Array
-from tusk.data.face_shape import LANDMARKS
+from tusk.data.faces.shape import LANDMARKS
 from tusk.data.images import read_picture
 from tusk.errors import DataError, UsageError, nearest
 

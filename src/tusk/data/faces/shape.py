@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tusk.data.dataset import Float32Array
-from tusk.data.face_person import Person, Pose
+from tusk.data.faces.person import Person, Pose
 
 LANDMARKS = ("left eye", "right eye", "nose", "left mouth corner", "right mouth corner")
 STEP = 0.016  # head units between two entries of a height map

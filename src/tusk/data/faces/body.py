@@ -10,9 +10,9 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from tusk.data.dataset import Float32Array
-from tusk.data.face_person import Colour, Person, mix
-from tusk.data.face_shape import Rotation
-from tusk.data.face_trace import Light
+from tusk.data.faces.person import Colour, Person, mix
+from tusk.data.faces.shape import Rotation
+from tusk.data.faces.trace import Light
 
 Outline = list[tuple[float, float]]
 Brightness = Callable[[Float32Array, Float32Array], Float32Array]

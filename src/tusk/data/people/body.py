@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tusk.data.people_looks import Looks
-from tusk.data.people_pose import ARM_START, LEFT, LEG_START, RIGHT, Array, Bones, Skeleton
-from tusk.data.people_render import Ellipsoid, RoundCone, Shape
+from tusk.data.people.looks import Looks
+from tusk.data.people.pose import ARM_START, LEFT, LEG_START, RIGHT, Array, Bones, Skeleton
+from tusk.data.people.render import Ellipsoid, RoundCone, Shape
 
 
 def build(skeleton: Skeleton, looks: Looks, bones: Bones) -> list[Shape]:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tusk.data.clevr_light import lamps_of
-from tusk.data.clevr_scene import METAL, Scene, Vector
-from tusk.data.clevr_shade import PALETTE, shade
-from tusk.data.clevr_shapes import Body, BoolArray
-from tusk.data.clevr_trace import Stage, nearest_things, trace
+from tusk.data.clevr.light import lamps_of
+from tusk.data.clevr.scene import METAL, Scene, Vector
+from tusk.data.clevr.shade import PALETTE, shade
+from tusk.data.clevr.shapes import Body, BoolArray
+from tusk.data.clevr.trace import Stage, nearest_things, trace
 from tusk.data.dataset import Float32Array, Int64Array, UInt8Array
 
 # For a picture of 128 pixels: lens 35 mm on a sensor of 32 mm over 214 pixels, of which 128 x 128 are kept.
@@ -49,8 +49,7 @@ class Camera:
         ahead = (-x / distance, -y / distance, -z / distance)
         right = (-y / level, x / level, 0.0)
         down = (right[1] * -ahead[2], right[0] * ahead[2], right[0] * -ahead[1] + right[1] * ahead[0])
-        columns = [np.array(vector, dtype=np.float32)[:, None] for vector in (position, right, down, ahead)]
-        return Camera(*columns, size)
+        return Camera(_column(position), _column(right), _column(down), _column(ahead), size)
 
     @property
     def focal(self) -> float:
@@ -67,7 +66,9 @@ class Camera:
         across = (x - np.float32(middle_x)) / np.float32(self.focal)
         below = (y - np.float32(middle_y)) / np.float32(self.focal)
         directions = self.ahead + across * self.right + below * self.down
-        return directions / np.sqrt(_ONE + across * across + below * below)
+        lengths: Float32Array = np.sqrt(_ONE + across * across + below * below)
+        rays: Float32Array = directions / lengths
+        return rays
 
     def project(self, points: Float32Array) -> Float32Array:
         """Where points (3, n) appear in the picture: (n, 2) x, y."""
@@ -76,7 +77,12 @@ class Camera:
             apart[0] * axis[0] + apart[1] * axis[1] + apart[2] * axis[2] for axis in (self.right, self.down, self.ahead)
         )
         middle = np.array(self.middle, dtype=np.float32)
-        return (np.stack([across, below]) / depth * np.float32(self.focal)).T + middle
+        places: Float32Array = (np.stack([across, below]) / depth * np.float32(self.focal)).T + middle
+        return places
+
+
+def _column(vector: Vector) -> Float32Array:
+    return np.array(vector, dtype=np.float32)[:, None]
 
 
 _ONE = np.float32(1.0)
@@ -151,7 +157,8 @@ def _tones() -> UInt8Array:
     """What a screen (sRGB) is given for each step of `_root`."""
     linear = ((np.arange(TONES) + 0.5) / TONES) ** 2
     encoded = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    return np.rint(255 * encoded).astype(np.uint8)
+    tones: UInt8Array = np.rint(255 * encoded).astype(np.uint8)
+    return tones
 
 
 def _uneven(light: Float32Array, owners: Int64Array) -> BoolArray:

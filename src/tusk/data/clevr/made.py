@@ -9,9 +9,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from tusk.data.clevr import scene_truth
-from tusk.data.clevr_render import BASE_SIZE, centres, draw, draw_mask
-from tusk.data.clevr_scene import COLORS, MATERIALS, MOST_THINGS, SHAPES, SIZES, Scene, draw_scene
+from tusk.data.clevr.folder import scene_truth
+from tusk.data.clevr.render import BASE_SIZE, centres, draw, draw_mask
+from tusk.data.clevr.scene import COLORS, MATERIALS, MOST_THINGS, SHAPES, SIZES, Scene, draw_scene
 from tusk.data.dataset import Attribute, Truth, UInt8Array
 from tusk.errors import UsageError, nearest
 

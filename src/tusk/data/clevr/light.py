@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tusk.data.clevr_scene import Scene, Vector
-from tusk.data.clevr_shapes import CULL_SLACK, Body, BoolArray, dot, hidden_share, unit
+from tusk.data.clevr.scene import Scene, Vector
+from tusk.data.clevr.shapes import CULL_SLACK, Body, BoolArray, dot, hidden_share, unit
 from tusk.data.dataset import Float32Array, Int64Array
 
 # Power over 4 (the light on a surface at distance 1 that faces the lamp) times the lamp's colour, and the lamp's side.
@@ -49,10 +49,12 @@ class Lamp:
         """Unit directions (3, n) from points to the lamp, and what a surface turned to it receives there (n,)."""
         towards = self.place - points
         square = dot(towards, towards)
-        directions = towards / np.sqrt(square)
+        distance: Float32Array = np.sqrt(square)
+        directions = towards / distance
         if self.sun:
             return directions, np.ones_like(square)
-        return directions, np.maximum(dot(directions, self.aim), np.float32(0.0)) / square
+        turned: Float32Array = np.maximum(dot(directions, self.aim), np.float32(0.0))
+        return directions, turned / square
 
 
 def lamps_of(scene: Scene, grid: int) -> tuple[Lamp, ...]:
@@ -125,7 +127,8 @@ def shadow_bounds(lamp: Lamp, body: Body) -> tuple[list[float], list[float]]:
 
 def _within(points: Float32Array, lower: list[float], upper: list[float]) -> BoolArray:
     x, y = points[0], points[1]
-    return (x > lower[0]) & (x < upper[0]) & (y > lower[1]) & (y < upper[1])
+    within: BoolArray = (x > lower[0]) & (x < upper[0]) & (y > lower[1]) & (y < upper[1])
+    return within
 
 
 def _in_beam(lamp: Lamp, body: Body, points: Float32Array) -> BoolArray:
@@ -168,7 +171,7 @@ def backdrop(origins: Float32Array, directions: Float32Array) -> Backdrop:
     )
     inwards = start + speed * to_ground
     wall = inwards > FLAT_TO
-    distance = np.where(wall, to_wall, to_ground)
+    distance: Float32Array = np.where(wall, to_wall, to_ground)
     points = origins + distance * directions
     normals = ground_normals(points)
     facing = np.array([-INWARDS[0], -INWARDS[1], 0.1], dtype=np.float32)[:, None]

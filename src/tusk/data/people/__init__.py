@@ -12,11 +12,11 @@ import numpy as np
 
 from tusk.data.dataset import Int64Array, Truth, UInt8Array
 from tusk.data.h36m import JOINT_NAMES
-from tusk.data.people_activities import ACTIVITIES, act
-from tusk.data.people_body import build, lowest
-from tusk.data.people_looks import Looks, draw_bones, draw_looks
-from tusk.data.people_pose import Array, Bones, Pose, forward, spread, turn_x, turn_y, turn_z
-from tusk.data.people_render import Camera, Light, Rendering, RoundCone, Shape, bounds, render
+from tusk.data.people.activities import ACTIVITIES, act
+from tusk.data.people.body import build, lowest
+from tusk.data.people.looks import Looks, draw_bones, draw_looks
+from tusk.data.people.pose import Array, Bones, Pose, forward, spread, turn_x, turn_y, turn_z
+from tusk.data.people.render import Camera, Light, Rendering, RoundCone, Shape, bounds, render
 from tusk.errors import UsageError, nearest
 
 SPLITS = ("train", "test")

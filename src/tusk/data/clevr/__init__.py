@@ -1,0 +1,1 @@
+"""CLEVR: readers for a scenes folder and for the original file, and scenes of our own making."""
