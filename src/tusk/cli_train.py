@@ -63,10 +63,10 @@ def run(args: Sequence[str]) -> None:
         # torchrun starts everything again when a process dies: then the run goes on.
         resume = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0 and (folder / "config.yaml").exists()
     command = shlex.join(["tusk", "train", *args])
-    print(_train(config, folder, command, resume=resume, named=chosen.out is not None, tensorboard=chosen.tensorboard))
+    _train(config, folder, command, resume=resume, named=chosen.out is not None, tensorboard=chosen.tensorboard)
 
 
-def _train(config: Config, folder: Path, command: str, *, resume: bool, named: bool, tensorboard: bool) -> Path:
+def _train(config: Config, folder: Path, command: str, *, resume: bool, named: bool, tensorboard: bool) -> None:
     prepare_torch()
     from rich.console import Console
 
@@ -95,10 +95,13 @@ def _train(config: Config, folder: Path, command: str, *, resume: bool, named: b
         )
         run = Run(config, folder, dataset, look_at(dataset), show, command, ranks, tensorboard)
         path = run.train(resume=resume)
-        show.say(f"Results are in {folder}")
-    finally:
-        leave_ranks()
-    return path
+        if ranks.first:
+            show.say(f"Results are in {folder}")
+            print(path)
+        leave_ranks(together=True)
+    except BaseException:
+        leave_ranks(together=False)  # the others may be stuck: torchrun ends them
+        raise
 
 
 def _config(args: list[str]) -> Config:

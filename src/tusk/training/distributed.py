@@ -97,7 +97,9 @@ def join_ranks() -> Ranks:
     return Ranks(dist.get_rank(), dist.get_world_size())
 
 
-def leave_ranks() -> None:
-    """The end of `join_ranks`."""
+def leave_ranks(*, together: bool) -> None:
+    """The end of `join_ranks`; `together` waits for the others, so that none is cut off while it still speaks."""
     if dist.is_available() and dist.is_initialized():
+        if together:
+            dist.barrier()
         dist.destroy_process_group()

@@ -36,8 +36,8 @@ class RunLog:
                 self._board.add_scalar(f"loss/{name}", value, report.step)
 
     def look(self, step: int, values: dict[str, float]) -> None:
-        """A row for a look at the run."""
-        rows = self._rows()
+        """A row for a look at the run; a second look at the same step takes the first one's place."""
+        rows = [row for row in self._rows() if int(row["step"]) != step]
         rows.append({"step": str(step), **{name: f"{value:.6g}" for name, value in values.items()}})
         self._write_rows(rows)
         if self._board is not None:

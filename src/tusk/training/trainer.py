@@ -80,7 +80,7 @@ class Trainer:
         for group in self.network_optimiser.param_groups:
             group["lr"] = learning_rate(training, progress) * self.rate_factor
 
-        first = images.to(self.device).float().div_(255)  # (n, 3, H, W)
+        first = images.to(self.device, self.body[0].dtype).div_(255)  # (n, 3, H, W)
         pairs = len(first) * self.ranks.world
         own = self.ranks.part(pairs)
         first = sample_warp(training.first_warp, pairs, self.generator, self.device)[own].images(first)
@@ -126,6 +126,8 @@ class Trainer:
             for name in losses:
                 losses[name] += share * float(getattr(terms, name).detach())
             described.append(descriptors.detach().flatten(0, 1))
+        means = self.ranks.mean(torch.tensor(list(losses.values()), dtype=torch.float64))
+        losses = dict(zip(losses, means.tolist(), strict=True))
         self._check_finite(losses)
         self.network_optimiser.step()
         if single_stage:

@@ -1,0 +1,184 @@
+"""Whole trainings as processes: killed, stopped, resumed, spread over two processes, out of disk, fed badly."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from safetensors.torch import load_file
+
+SMALL = [
+    "--model.keypoints", "3", "--model.types", "4", "--model.channels", "6", "--model.width", "4",
+    "--model.levels", "2", "--model.window", "7", "--data.size", "32", "--training.batch", "8", "--training.steps", "60",
+    "--training.checkpoint-every", "5", "--training.evaluate-every", "20",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    rng = np.random.default_rng(0)
+    for number in range(12):
+        image = np.zeros((32, 32, 3), np.uint8)
+        for x, y in rng.integers(2, 26, (3, 2)):
+            image[y : y + 4, x : x + 4] = rng.integers(100, 255, 3)
+        Image.fromarray(image).save(folder / f"{number}.png")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    cache = str(tmp_path_factory.mktemp("cache"))
+    return {**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": cache}
+
+
+def start(args, environment, launcher=(), **options):
+    command = [sys.executable, *launcher, "-m", "tusk", "train", *map(str, args)]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+def finish(args, environment, **options):
+    process = start(args, environment, **options)
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def weights(run):
+    return {name: value.numpy().tobytes() for name, value in load_file(run / "model.safetensors").items()}
+
+
+@pytest.fixture(scope="module")
+def unbroken(pictures, environment, tmp_path_factory):
+    run = tmp_path_factory.mktemp("unbroken") / "run"
+    code, out, err = finish([pictures, *SMALL, "--out", run], environment)
+    assert code == 0, err
+    assert out.strip() == str(run / "model.safetensors")
+    return run
+
+
+def wait_for(condition, process, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_killed_again_and_again_it_ends_with_the_same_weights(pictures, environment, unbroken, tmp_path):
+    """SIGKILL at 20 random moments, resumed each time; most fall into the run, some into start-up or saving."""
+    run = tmp_path / "run"
+    rng = random.Random(0)
+    process = start([pictures, *SMALL, "--out", run], environment)
+    wait_for((run / "checkpoints" / "last.json").exists, process)
+    kills = 0
+    while kills < 20:
+        time.sleep(rng.uniform(0.0, 0.25))
+        if process.poll() is not None:
+            break
+        process.kill()
+        process.communicate()
+        kills += 1
+        before = json.loads((run / "checkpoints" / "last.json").read_text())["step"]
+        process = start(["--resume", run], environment)
+        # Let it get somewhere, or the twenty kills would all fall into the imports.
+        wait_for(
+            lambda before=before, process=process: (
+                process.poll() is not None
+                or json.loads((run / "checkpoints" / "last.json").read_text())["step"] > before
+                or (run / "model.safetensors").exists()
+            ),
+            process if kills < 1 else _Alive(),
+        )
+    if process.poll() is None:
+        process.communicate(timeout=120)
+    if not (run / "model.safetensors").exists():
+        code, _, err = finish(["--resume", run], environment)
+        assert code == 0, err
+    assert kills >= 8
+    assert weights(run) == weights(unbroken)
+    assert (run / "results.csv").read_text() == (unbroken / "results.csv").read_text()
+    assert (run / "metrics.jsonl").read_text() == (unbroken / "metrics.jsonl").read_text()
+
+
+class _Alive:
+    """Stands for a process that may end by itself."""
+
+    def poll(self):
+        return None
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_asked_to_stop_it_saves_and_goes_on_later(pictures, environment, unbroken, tmp_path, number):
+    run = tmp_path / "run"
+    process = start([pictures, *SMALL, "--out", run, "--training.checkpoint-every", "1000"], environment)
+    wait_for((run / "metrics.jsonl").exists, process)
+    time.sleep(0.3)
+    asked = time.monotonic()
+    process.send_signal(number)
+    _, err = process.communicate(timeout=20)
+    assert time.monotonic() - asked < 10
+    if process.returncode == 0:
+        return  # it was done before the signal came
+    assert process.returncode == 130, err
+    assert "all is saved" in err.splitlines()[-1] and "Traceback" not in err
+    code, _, err = finish(["--resume", run], environment)
+    assert code == 0, err
+    ours = weights(run)
+    theirs = weights(unbroken)
+    assert ours.keys() == theirs.keys() and all(ours[name] == theirs[name] for name in ours)
+
+
+def test_two_processes_give_what_one_gives(pictures, environment, unbroken, tmp_path):
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29611"]
+    code, out, err = finish([pictures, *SMALL, "--out", tmp_path / "run"], environment, launcher=launcher)
+    assert code == 0, err
+    assert out.strip() == str(tmp_path / "run" / "model.safetensors")
+    # The order of additions differs, and training amplifies that: the first logged losses must still agree.
+    ours, theirs = (json.loads((run / "metrics.jsonl").open().readline()) for run in (tmp_path / "run", unbroken))
+    assert ours["step"] == theirs["step"] == 10
+    assert ours["reconstruction"] == pytest.approx(theirs["reconstruction"], rel=1e-3)
+    assert load_file(tmp_path / "run" / "model.safetensors").keys() == load_file(unbroken / "model.safetensors").keys()
+
+
+def test_no_room_on_the_disk_keeps_the_last_good_checkpoint(pictures, environment, tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    code, _, err = finish([pictures, *SMALL, "--out", tmp_path / "run"], environment, preexec_fn=limit)
+    assert code == 1
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("tusk: ") and "cannot be written" in last and "Traceback" not in err
+    assert not list((tmp_path / "run").rglob("*.part"))
+
+
+def test_bad_starts_are_one_sentence(pictures, environment, unbroken, tmp_path):
+    def sentence(args, code, *words):
+        got, out, err = finish(args, environment)
+        assert got == code and out == "", err
+        last = err.strip().splitlines()[-1]
+        assert last.startswith("tusk: ") and "Traceback" not in err
+        assert all(word in last for word in words), last
+
+    sentence([pictures, *SMALL, "--out", unbroken], 2, str(unbroken), "not empty")
+    sentence([tmp_path / "nothing", *SMALL], 3, "nothing")
+    sentence(["--resume", tmp_path], 3, "no run in it")
+    sentence(["--resume", unbroken, "--keypoints", "3"], 2, "--resume", "leave that out")
+    sentence([pictures, "--keypoints", "0"], 2, "model.keypoints")
+    sentence([pictures, *SMALL, "--keypoints", "300", "--out", tmp_path / "many"], 2, "300 keypoints do not fit")
+
+
+def test_a_dataset_of_one_image_trains(pictures, environment, tmp_path):
+    one = next(Path(pictures).glob("*.png"))
+    code, _, err = finish([one, *SMALL, "--training.steps", "3", "--out", tmp_path / "run"], environment)
+    assert code == 0, err

@@ -1,0 +1,107 @@
+"""A resumed training equals an unbroken one to the bit; a damaged checkpoint is refused; a full disk loses nothing."""
+
+import errno
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.training.test_trainer import configured, squares
+from tusk.errors import DataError, UserError
+from tusk.training.checkpoint import Checkpoints, trainer_tensors
+from tusk.training.trainer import Trainer
+
+CONFIG = configured(
+    model={"descriptor_space": "standardised"},
+    losses={"mutual_information": {"weight": 0.05}, "equivariance": {"features": "standardised"}},
+    training={"memory": 50, "prototype_start": "k-means", "warm_up": 0.2, "prototype_restarts": (0.5,)},
+)
+
+
+def steps(trainer, first, last):
+    images = squares()
+    batches = [next(images) for _ in range(last)]
+    for step in range(first, last):
+        trainer.train_step(batches[step], step / 20)
+    return trainer
+
+
+@pytest.mark.parametrize("broken_at", [0, 1, 3, 5, 9, 10])
+def test_resumed_equals_unbroken(tmp_path, broken_at):
+    whole = steps(Trainer(CONFIG), 0, 12)
+    checkpoints = Checkpoints(tmp_path, "config")
+    checkpoints.save(steps(Trainer(CONFIG), 0, broken_at), seconds=1.5)
+    resumed = Trainer(CONFIG)
+    manifest = checkpoints.restore(resumed)
+    assert (resumed.step, manifest.seconds) == (broken_at, 1.5)
+    steps(resumed, broken_at, 12)
+    ours, theirs = trainer_tensors(resumed), trainer_tensors(whole)
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        assert torch.equal(ours[name], theirs[name]), name
+
+
+def test_only_what_is_needed_is_kept(tmp_path):
+    checkpoints = Checkpoints(tmp_path, "config")
+    trainer = Trainer(CONFIG)
+    checkpoints.save(trainer, seconds=0)
+    checkpoints.keep_as_best()
+    for step in (1, 2):
+        trainer.step = step
+        checkpoints.save(trainer, seconds=0)
+    names = sorted(file.name for file in tmp_path.iterdir())
+    assert names == ["best.json", "last.json", "step-0000000.safetensors", "step-0000002.safetensors"]
+    checkpoints.restore(trainer, "best")
+    assert trainer.step == 0
+
+
+def test_damage_is_refused_by_name(tmp_path):
+    checkpoints = Checkpoints(tmp_path, "config")
+    trainer = Trainer(CONFIG)
+    with pytest.raises(DataError, match="no 'last' checkpoint"):
+        checkpoints.restore(trainer)
+    checkpoints.save(trainer, seconds=0)
+    with pytest.raises(DataError, match="another configuration"):
+        Checkpoints(tmp_path, "other").restore(trainer)
+    file = tmp_path / "step-0000000.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(DataError, match="checksum"):
+        checkpoints.restore(trainer)
+    file.unlink()
+    with pytest.raises(DataError, match=r"step-0000000\.safetensors: it cannot be read"):
+        checkpoints.restore(trainer)
+    (tmp_path / "last.json").write_text("{")
+    with pytest.raises(DataError, match=r"last\.json: it cannot be read"):
+        checkpoints.restore(trainer)
+    (tmp_path / "last.json").write_text(json.dumps({"version": 99}))
+    with pytest.raises(DataError, match="newer than this tusk"):
+        checkpoints.restore(trainer)
+
+
+@pytest.mark.parametrize("fails_at", ["step-", "last.json"])
+def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, fails_at):
+    from tusk.training import checkpoint
+
+    checkpoints = Checkpoints(tmp_path, "config")
+    trainer = steps(Trainer(CONFIG), 0, 2)
+    checkpoints.save(trainer, seconds=0)
+    good = trainer_tensors(trainer)
+    real = checkpoint.os.fsync
+
+    def full(descriptor):
+        if fails_at in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(checkpoint.os, "fsync", full)
+    steps(trainer, 2, 3)
+    with pytest.raises(UserError, match=r"cannot be written \(No space left on device\).*last good one is kept"):
+        checkpoints.save(trainer, seconds=0)
+    monkeypatch.undo()
+    again = Trainer(CONFIG)
+    assert checkpoints.restore(again).step == 2
+    assert all(torch.equal(value, good[name]) for name, value in trainer_tensors(again).items())
+    assert not list(tmp_path.glob(".*"))

@@ -1,0 +1,49 @@
+"""Two processes do what one does with the doubled batch."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tests.training.two_processes import first_step
+from tusk.errors import UsageError
+from tusk.training.distributed import Ranks, join_ranks
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(("kind", "port"), [("plain", 29621), ("coupled", 29622)])
+def test_gradients_equal_those_of_one_process(tmp_path, kind, port):
+    command = [
+        sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port),
+        "-m", "tests.training.two_processes", kind, str(tmp_path / "two.safetensors"),
+    ]  # fmt: skip
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    two = load_file(tmp_path / "two.safetensors")
+    _, one = first_step(kind, None)
+    assert two.keys() == one.keys()
+    for name, value in one.items():
+        torch.testing.assert_close(
+            two[name], value, atol=1e-9, rtol=1e-6, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+def test_one_process_alone():
+    ranks = Ranks()
+    value = torch.rand(3, requires_grad=True)
+    assert ranks.first and ranks.part(10) == slice(0, 10)
+    assert ranks.mean(value) is value and ranks.gather(value) is value
+    assert ranks.from_first(lambda: 5) == 5 and ranks.any(True) and not ranks.any(False)
+
+
+def test_half_of_torchruns_variables_is_refused(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(UsageError, match="WORLD_SIZE"):
+        join_ranks()

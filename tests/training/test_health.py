@@ -1,0 +1,33 @@
+"""Health without labels."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tests.training.test_trainer import configured, squares
+from tusk.training.health import check_health, two_view_agreement
+from tusk.training.trainer import Trainer
+
+
+def test_agreement_is_one_for_sure_even_types_and_zero_for_chance():
+    types = F.one_hot(torch.arange(40) % 4, 4).float()
+    assert two_view_agreement(types, types) == pytest.approx(1, abs=1e-3)
+    other = types[torch.from_numpy(np.random.default_rng(0).permutation(40))]
+    assert two_view_agreement(types, other) < 0.2
+    assert two_view_agreement(types[:0], types[:0]) == 0
+    single = torch.ones(5, 1)
+    assert two_view_agreement(single, single) == 0
+
+
+def test_health_looks_without_touching():
+    trainer = Trainer(configured())
+    before = {name: value.clone() for name, value in trainer.network.state_dict().items()}
+    images = next(squares(6))
+    health = check_health(trainer.network, trainer.config, images, seed=0)
+    assert trainer.network.training
+    assert all(torch.equal(value, before[name]) for name, value in trainer.network.state_dict().items())
+    assert 1 <= health.alive_types <= 4 and 0.25 <= health.largest_share <= 1
+    assert 0 <= health.agreement <= 1 and 0 <= health.spread <= 1 and health.reconstruction_error > 0
+    assert "types alive" in health.words(4)
+    assert check_health(trainer.network, trainer.config, images, seed=0) == health

@@ -1,0 +1,46 @@
+"""Run by torchrun in test_distributed.py: one step, then the first process writes gradients and prototypes."""
+
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from tests.training.test_trainer import configured, squares
+from tusk.training.distributed import join_ranks, leave_ranks
+from tusk.training.trainer import Trainer
+
+
+def first_step(kind, ranks):
+    """One step on a batch of eight pairs; -> every gradient, and the prototypes after their steps."""
+    torch.set_num_threads(1)
+    # In double precision, so that what is left of a difference is a fault and not the order of additions.
+    torch.set_default_dtype(torch.float64)
+    parts = {
+        "plain": {"training": {"batch": 16, "micro_batch": 4}},
+        "coupled": {
+            "model": {"descriptor_space": "standardised"},
+            "losses": {
+                "equivariance": {"features": "standardised", "feature_weight": 1.0},
+                "mutual_information": {"weight": 1.0},
+            },
+            "training": {"batch": 16},
+        },
+    }[kind]
+    trainer = Trainer(configured(**parts), ranks)
+    images = next(squares(8))
+    trainer.train_step(images[trainer.ranks.part(8)], 0.0)
+    tensors = {f"gradient/{place}": parameter.grad.clone() for place, parameter in enumerate(trainer.body)}
+    tensors["prototypes"] = trainer.network.prototypes.weight.detach().clone()
+    torch.set_default_dtype(torch.float32)
+    return trainer, tensors
+
+
+if __name__ == "__main__":
+    ranks = join_ranks()
+    trainer, tensors = first_step(sys.argv[1], ranks)
+    everywhere = ranks.gather(trainer.network.prototypes.weight.detach()[None])
+    assert torch.equal(everywhere[0], everywhere[1]), "prototypes differ between the processes"
+    if ranks.first:
+        save_file(tensors, Path(sys.argv[2]))
+    leave_ranks(together=True)
