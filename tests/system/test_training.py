@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 
 SMALL = [
     "--model.keypoints", "3", "--model.types", "4", "--model.channels", "6", "--model.width", "4",
-    "--model.levels", "2", "--model.window", "7", "--data.size", "32", "--training.batch", "8", "--training.steps", "60",
-    "--training.checkpoint-every", "5", "--training.evaluate-every", "20",
+    "--model.levels", "2", "--model.window", "7", "--data.size", "32", "--training.batch", "8",
+    "--training.steps", "60", "--training.checkpoint-every", "5", "--training.evaluate-every", "20",
 ]  # fmt: skip
 
 
