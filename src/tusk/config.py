@@ -78,6 +78,8 @@ class WarpConfig(Part):
     """Scale and rotation are about points that lie up to this off the centre."""
     rotation: NotNegative = 0.0
     """Rotation is uniform in +- this many radians."""
+    translate: NotNegative = 0.0
+    """The whole image moves by up to this in x and in y: without it, a place in the image can pass for a type."""
     colour_jitter: Fraction = 0.0
     """Brightness, contrast, saturation and (a tenth of it) hue change by up to this share."""
     border: Literal["black", "white", "reflect"] = "reflect"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tusk.config import WarpConfig
 from tusk.geometry.warp import sample_warp
 
-STRONG = {"scale": 0.95, "scale_jitter": 0.15, "tps": 0.1, "shift": 0.05, "rotation": 0.4}
+STRONG = {"scale": 0.95, "scale_jitter": 0.15, "tps": 0.1, "shift": 0.05, "rotation": 0.4, "translate": 0.1}
 
 
 def dot(height, width, x, y):
@@ -63,6 +63,8 @@ def test_each_setting_does_what_it_says():
     turned = moved(rotation=0.3)
     assert turned[:, 1].abs().mean() > 0.5 and turned[:, 1].mean().abs() < 1.5
     assert moved(tps=0.1).norm(dim=-1).mean() > 0.3
+    shifted = moved(translate=0.4)  # of half of 65 pixels
+    assert 10 < shifted.abs().max() <= 13 and shifted.mean(0).abs().max() < 3
     assert moved(scale=1.0).norm(dim=-1).max() < 1e-3
 
 

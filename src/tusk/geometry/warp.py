@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -119,6 +119,10 @@ def sample_warp(config: WarpConfig, batch: int, generator: torch.Generator, devi
 
     still = torch.tensor(_BORDER, device=generator.device).expand(batch, -1, -1)  # (B, 8, 2)
     spline = fit_spline(torch.cat([source, still], 1).to(device), torch.cat([target, still], 1).to(device))
+
+    if config.translate > 0:
+        offset = uniform(batch, 1, 2, reach=config.translate).to(device) / _FRAME
+        spline = replace(spline, affine=torch.cat([spline.affine[:, :1] + offset, spline.affine[:, 1:]], 1))
 
     colours = None
     if config.colour_jitter > 0:
