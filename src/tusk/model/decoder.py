@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tusk.model.compressed import paint_layers
 from tusk.model.splat import splat_each, splat_sum
 from tusk.model.unet import UNet
 
@@ -59,8 +60,8 @@ class Decoder(nn.Module):
             painted = F.pixel_shuffle(self.unet(splat), self.stride)  # (B, 3, H, W)
             return Decoded(torch.sigmoid(painted))
         if self.window is None or self.window // self.stride >= max(size):
-            splat = splat_each(xy, score, descriptors, *size, variance)  # (B*K, C, H/s, W/s)
-            painted = F.pixel_shuffle(self.unet(splat), self.stride)  # (B*K, 4, H, W)
+            painted = paint_layers(self.unet, xy, score, descriptors, size, variance)  # (B*K, 4*s*s, H/s, W/s)
+            painted = F.pixel_shuffle(painted, self.stride)  # (B*K, 4, H, W)
             painted = painted.unflatten(0, xy.shape[:2])  # (B, K, 4, H, W)
             inside = None
         else:

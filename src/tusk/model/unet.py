@@ -18,8 +18,12 @@ class DoubleConv(nn.Module):
         self.norm2 = nn.GroupNorm(groups, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
+        return self.after_first(self.conv1(x))
+
+    def after_first(self, x: Tensor) -> Tensor:
+        """All that follows the first convolution."""
         # GroupNorm's backward needs its input, not its output: ReLU may overwrite that and save a third of the memory.
-        x = F.relu_(self.norm1(self.conv1(x)))
+        x = F.relu_(self.norm1(x))
         return F.relu_(self.norm2(self.conv2(x)))
 
 
