@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 
-from tusk.errors import DataError, UsageError
+from tusk.errors import DataError
 from tusk.losses.reconstruction import PerceptualLoss, load_perceptual_loss, mse_loss
 
 
@@ -64,10 +64,11 @@ def test_the_longer_side_is_brought_to_size():
 
 
 def test_missing_file_and_missing_weights_are_named(tmp_path):
-    with pytest.raises(UsageError, match=r"losses\.reconstruction\.vgg16"):
-        load_perceptual_loss(None)
-    with pytest.raises(DataError, match=r"absent\.safetensors"):
+    with pytest.raises(DataError, match=r"absent\.safetensors.*tusk data get vgg16"):
         load_perceptual_loss(tmp_path / "absent.safetensors")
+    (tmp_path / "junk.safetensors").write_bytes(b"junk")
+    with pytest.raises(DataError, match=r"junk\.safetensors.*cannot be read"):
+        load_perceptual_loss(tmp_path / "junk.safetensors")
     weights = random_weights()
     del weights["conv3_2.bias"]
     save_file(weights, tmp_path / "short.safetensors")

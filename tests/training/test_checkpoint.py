@@ -83,20 +83,20 @@ def test_damage_is_refused_by_name(tmp_path):
 
 @pytest.mark.parametrize("fails_at", ["step-", "last.json"])
 def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, fails_at):
-    from tusk.training import checkpoint
+    from tusk import files
 
     checkpoints = Checkpoints(tmp_path, "config")
     trainer = steps(Trainer(CONFIG), 0, 2)
     checkpoints.save(trainer, seconds=0)
     good = trainer_tensors(trainer)
-    real = checkpoint.os.fsync
+    real = files.os.fsync
 
     def full(descriptor):
         if fails_at in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
             raise OSError(errno.ENOSPC, "No space left on device")
         real(descriptor)
 
-    monkeypatch.setattr(checkpoint.os, "fsync", full)
+    monkeypatch.setattr(files.os, "fsync", full)
     steps(trainer, 2, 3)
     with pytest.raises(UserError, match=r"cannot be written \(No space left on device\).*last good one is kept"):
         checkpoints.save(trainer, seconds=0)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tusk.errors import DataError, UsageError
+from tusk.errors import DataError
 
 # VGG16's convolutions up to relu4_3, as (block, channels of each convolution); "M" pools before each further block.
 _BLOCKS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512))
@@ -65,14 +65,16 @@ class PerceptualLoss(nn.Module):
         return places
 
 
-def load_perceptual_loss(path: Path | None, side: int = 224) -> PerceptualLoss:
+def load_perceptual_loss(path: Path, side: int = 224) -> PerceptualLoss:
     """The loss with VGG16's weights from a safetensors file: `conv1_1.weight`, `conv1_1.bias` ... `conv4_3.bias`."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    if path is None:
-        raise UsageError(
-            "losses.reconstruction.vgg16", "the perceptual loss needs the weights of VGG16", "give the file's path"
+    if not path.is_file():
+        raise DataError(
+            str(path),
+            "the weights of VGG16 are not there",
+            "run 'tusk data get vgg16', or set losses.reconstruction.vgg16",
         )
     try:
         stored = load_file(path)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,12 @@ from typing import Any
 import torch
 from pydantic import ValidationError
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from tusk.config import Config
 from tusk.errors import DataError
+from tusk.files import write_whole
 from tusk.model.network import Network
 
 _FORMAT, _VERSION = "tusk-model", 1
@@ -33,7 +32,7 @@ class StoredModel:
 
 
 def save_model(path: Path, model: StoredModel) -> None:
-    """Write the file under a temporary name and rename it when complete: a reader never sees half a model."""
+    """Write the file, all of it or nothing: a reader never sees half a model."""
     tensors = {name: value.detach().cpu().contiguous() for name, value in model.network.state_dict().items()}
     config = model.config.model_dump_json()
     provenance = json.dumps(model.provenance)
@@ -45,16 +44,7 @@ def save_model(path: Path, model: StoredModel) -> None:
         "sha256": _digest(tensors, config, provenance),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        save_file(tensors, temporary, metadata)
-        with Path(temporary).open("rb+") as file:
-            os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    write_whole(path, save(tensors, metadata))
 
 
 def load_model(path: Path) -> StoredModel:

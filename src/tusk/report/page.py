@@ -9,6 +9,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from tusk.files import write_whole
 from tusk.report.draw import png_uri
 
 _STYLE = """
@@ -36,7 +37,8 @@ p { margin: 0 0 14px; max-width: 70ch; }
 .crops { display: grid; grid-template-columns: repeat(4, 1fr); gap: 3px; }
 figure { margin: 0; min-width: 0; }
 figcaption { font-size: .8rem; color: var(--soft); text-align: center; }
-img { display: block; width: 100%; image-rendering: pixelated; border-radius: 4px; }
+img { display: block; width: 100%; border-radius: 4px; }
+.type img { image-rendering: pixelated; }
 svg { display: block; width: 100%; height: auto; background: var(--card); border: 1px solid var(--line);
       border-radius: 10px; }
 """
@@ -90,11 +92,9 @@ class Page:
 
 
 def write_page(path: Path, page: Page) -> None:
-    """Write the page under a temporary name and rename it, so that a reader never sees half of it."""
+    """Write the page, all of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.write_text(render_page(page), encoding="utf-8")
-    temporary.replace(path)
+    write_whole(path, render_page(page).encode())
 
 
 def render_page(page: Page) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from tusk.errors import DataError, UserError
+from tusk.files import write_whole
 from tusk.training.trainer import Trainer
 
 _VERSION = 1
@@ -163,22 +163,3 @@ def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
 
 def _optimisers(trainer: Trainer) -> tuple[tuple[str, torch.optim.Optimizer], ...]:
     return ("network_optimiser", trainer.network_optimiser), ("prototype_optimiser", trainer.prototype_optimiser)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Under a temporary name in the same folder, flushed to the disk, renamed: all of it or nothing."""
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # so that the new name survives a power cut too
-        finally:
-            os.close(folder)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tusk.errors import UsageError
-from tusk.training.checkpoint import write_whole
+from tusk.files import write_whole
 from tusk.training.trainer import StepReport
 
 

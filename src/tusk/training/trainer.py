@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from tusk.config import Config, TrainingConfig
+from tusk.data.fetch import default_data_dir
 from tusk.errors import UserError
 from tusk.geometry.warp import Warp, sample_warp
 from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
@@ -58,7 +59,9 @@ class Trainer:
 
         painted = mse_loss
         if config.losses.reconstruction.kind == "perceptual":
-            painted = load_perceptual_loss(config.losses.reconstruction.vgg16).to(device)
+            # Where 'tusk data get vgg16' puts it, unless the configuration says otherwise.
+            weights = config.losses.reconstruction.vgg16 or default_data_dir() / "vgg16.safetensors"
+            painted = load_perceptual_loss(weights).to(device)
         self.network.prototypes.requires_grad_(False)  # not DistributedDataParallel's business
         objective = Objective(self.network, config, painted, self.ranks)
         self.objective: nn.Module = objective
