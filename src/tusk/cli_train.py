@@ -71,23 +71,26 @@ def _train(config: Config, folder: Path, command: str, *, resume: bool, named: b
     from rich.console import Console
 
     from tusk.data.catalogue import Request, open_dataset
+    from tusk.model.network import check_size
     from tusk.training.distributed import join_ranks, leave_ranks
     from tusk.training.run import Run, look_at
     from tusk.training.show import Show
 
+    # Whatever can be refused is refused before a folder is made.
+    data = config.data
+    check_size(config.model, data.size, data.size, config.model.keypoints)
+    request = Request(
+        source=None if data.source is None else str(data.source),
+        size=data.size,
+        seed=config.training.seed,
+        fit=data.fit,
+        grey=data.grey,
+    )
+    dataset = open_dataset(data.dataset, request)
     ranks = join_ranks()
     try:
         if not resume:
             folder = ranks.from_first(lambda: _fresh(folder, named, config))
-        data = config.data
-        request = Request(
-            source=None if data.source is None else str(data.source),
-            size=data.size,
-            seed=config.training.seed,
-            fit=data.fit,
-            grey=data.grey,
-        )
-        dataset = open_dataset(data.dataset, request)
         show = Show(Console(stderr=True), quiet=not ranks.first)
         show.say(f"Results go to {folder}")
         show.say(

@@ -95,14 +95,15 @@ class Network(nn.Module):
         """image (B, 3, H, W) -> maps, keypoints and descriptors."""
         config = self.config
         height, width = image.shape[-2:]
-        self._check_size(height, width, config.keypoints if keypoints is None else keypoints)
+        count = config.keypoints if keypoints is None else keypoints
+        check_size(config, height, width, count)
         feature_map, score_map = self.encoder(self._pad(image))
         rows, columns = -(-height // config.stride), -(-width // config.stride)
         feature_map = feature_map[..., :rows, :columns]  # the padding holds no keypoints
         score_map = score_map[..., :rows, :columns]
         points = extract_keypoints(
             score_map,
-            config.keypoints if keypoints is None else keypoints,
+            count,
             config.map_window,
             config.temperature,
             count_border=config.count_border,
@@ -143,22 +144,23 @@ class Network(nn.Module):
         right, below = -image.shape[-1] % step, -image.shape[-2] % step
         return F.pad(image, (0, right, 0, below), mode="replicate") if right or below else image
 
-    def _check_size(self, height: int, width: int, keypoints: int) -> None:
-        least = self.config.multiple
-        if min(height, width) < least:
-            raise DataError(
-                f"image of {width}x{height} pixels",
-                f"this network needs at least {least}x{least}",
-                f"enlarge the image or use a model with fewer levels than {self.config.levels}",
-            )
-        stride = self.config.stride
-        room = most_peaks(-(-height // stride), -(-width // stride), self.config.map_window)
-        if keypoints > room:
-            raise UsageError(
-                "model.keypoints",
-                f"{keypoints} keypoints do not fit in {width}x{height} pixels with a window of {self.config.window}",
-                f"ask for at most {room}, or use larger images or a smaller model.window",
-            )
+
+def check_size(config: ModelConfig, height: int, width: int, keypoints: int) -> None:
+    """Refuse images that are too small for the network, or for so many keypoints."""
+    least, stride = config.multiple, config.stride
+    if min(height, width) < least:
+        raise DataError(
+            f"image of {width}x{height} pixels",
+            f"this network needs at least {least}x{least}",
+            f"enlarge the image or use a model with fewer levels than {config.levels}",
+        )
+    room = most_peaks(-(-height // stride), -(-width // stride), config.map_window)
+    if keypoints > room:
+        raise UsageError(
+            "model.keypoints",
+            f"{keypoints} keypoints do not fit in {width}x{height} pixels with a window of {config.window}",
+            f"ask for at most {room}, or use larger images or a smaller model.window",
+        )
 
 
 def standardise_map(feature_map: Tensor, statistics: Statistics) -> Tensor:
