@@ -168,11 +168,6 @@ def standardise_map(feature_map: Tensor, statistics: Statistics) -> Tensor:
     return statistics.standardise(feature_map.movedim(1, -1)).movedim(-1, 1)
 
 
-def count_parameters(network: nn.Module) -> int:
-    """How many numbers the network learns."""
-    return sum(parameter.numel() for parameter in network.parameters())
-
-
 def seeded_network(config: ModelConfig, seed: int) -> Network:
     """A network whose first weights depend on the seed alone; the global random state is left as it was."""
     with torch.random.fork_rng(devices=[]):

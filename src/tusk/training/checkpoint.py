@@ -1,6 +1,6 @@
 """The whole state of a training on disk, so that a run goes on as if it had never stopped.
 
-A checkpoint is `step-N.safetensors` with every tensor, and a small JSON manifest (`last.json`, `best.json`) that names
+A checkpoint is `step-N.safetensors` with every tensor, and a small JSON manifest (`last.json`) that names
 that file, its sha256 and the plain values. The tensors are written first, the manifest after them, each under a
 temporary name, flushed to the disk and renamed: whenever the process is killed, `last.json` names a whole file.
 """
@@ -27,7 +27,7 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Manifest:
-    """What stands in `last.json` or `best.json`."""
+    """What stands in `last.json`."""
 
     version: int
     file: str  # beside the manifest
@@ -79,16 +79,11 @@ class Checkpoints:
         self._remove_unused()
         return manifest
 
-    def keep_as_best(self) -> None:
-        """The last checkpoint is the best so far."""
-        write_whole(self.folder / "best.json", (self.folder / "last.json").read_bytes())
-        self._remove_unused()
-
-    def restore(self, trainer: Trainer, which: str = "last") -> Manifest:
-        """Bring the trainer to the state of a checkpoint."""
-        manifest = self.manifest(which)
+    def restore(self, trainer: Trainer) -> Manifest:
+        """Bring the trainer to the state of the last checkpoint."""
+        manifest = self.manifest()
         if manifest is None:
-            raise DataError(str(self.folder), f"there is no '{which}' checkpoint in it", "start the training anew")
+            raise DataError(str(self.folder), "there is no checkpoint in it", "start the training anew")
         if manifest.config_sha256 != self._config_sha256:
             raise DataError(
                 str(self.folder), "its checkpoint belongs to another configuration", "resume with the run's own config"
@@ -108,9 +103,9 @@ class Checkpoints:
         trainer.rate_factor = manifest.rate_factor
         return manifest
 
-    def manifest(self, which: str = "last") -> Manifest | None:
-        """What is known of a checkpoint, or None where there is none."""
-        path = self.folder / f"{which}.json"
+    def manifest(self) -> Manifest | None:
+        """What is known of the last checkpoint, or None where there is none."""
+        path = self.folder / "last.json"
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
             if values.get("version", 0) > _VERSION:
@@ -122,9 +117,9 @@ class Checkpoints:
             raise DataError(str(path), f"it cannot be read ({error})", "start the training anew") from error
 
     def _remove_unused(self) -> None:
-        used = {manifest.file for which in ("last", "best") if (manifest := self.manifest(which)) is not None}
+        last = self.manifest()
         for file in self.folder.glob("step-*.safetensors"):
-            if file.name not in used:
+            if last is not None and file.name != last.file:
                 file.unlink(missing_ok=True)
         for rest in self.folder.glob(".*.part"):
             rest.unlink(missing_ok=True)
