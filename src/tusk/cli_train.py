@@ -6,13 +6,22 @@ import argparse
 import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tusk.cli import make_folder, new_folder, prepare_torch
 from tusk.config import Config
 from tusk.errors import DataError, UsageError
 from tusk.flags import config_from_flags
 from tusk.presets import load_config, to_yaml
+from tusk.training.seeds import store_seeds, stored_seeds, train_seeds
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tusk.data.dataset import Dataset
+    from tusk.training.distributed import Ranks
 
 _HELP = """\
 usage: tusk train [SOURCE] [flags]       tusk train --resume RUN
@@ -24,6 +33,7 @@ usage: tusk train [SOURCE] [flags]       tusk train --resume RUN
   --types M        how many kinds of things there are
   --minutes N      stop after this time at the latest
   --seed N         seed of everything random
+  --seeds N        train with this many seeds, one after the other, and keep the run whose types are steadiest
   --out DIR        folder for the results; default runs/train/NAME
   --resume RUN     go on with a run that stopped
   --tensorboard    also log for TensorBoard
@@ -46,58 +56,76 @@ def run(args: Sequence[str]) -> None:
     flags.add_argument("--out", type=Path)
     flags.add_argument("--resume", type=Path)
     flags.add_argument("--tensorboard", action="store_true")
+    flags.add_argument("--seeds", type=int)
     try:
         chosen, rest = flags.parse_known_args(list(args))
     except argparse.ArgumentError as error:
         raise UsageError("flags of 'tusk train'", str(error), "see 'tusk train --help'") from error
     if chosen.resume is not None:
-        if rest or chosen.out is not None:
-            given = " ".join([*rest, *(["--out"] if chosen.out else [])])
+        if rest or chosen.out is not None or chosen.seeds is not None:
+            given = " ".join([*rest, *(["--out"] if chosen.out else []), *(["--seeds"] if chosen.seeds else [])])
             raise UsageError(
                 "--resume", f"it goes on with the run's own settings, but {given} was given", "leave that out"
             )
         folder, config, resume = chosen.resume, _stored_config(chosen.resume), True
+        seeds = stored_seeds(folder)
     else:
+        if chosen.seeds is not None and chosen.seeds < 1:
+            raise UsageError("--seeds", f"{chosen.seeds} runs cannot be trained", "give 1 or more")
         config = _config(rest)
         folder = chosen.out or Path("runs/train") / _run_name(config)
         # torchrun starts everything again when a process dies: then the run goes on.
         resume = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0 and (folder / "config.yaml").exists()
-    command = shlex.join(["tusk", "train", *args])
-    _train(config, folder, command, resume=resume, named=chosen.out is not None, tensorboard=chosen.tensorboard)
+        first = config.training.seed
+        seeds = [] if chosen.seeds is None else list(range(first, first + chosen.seeds))
+    job = Job(config, folder, shlex.join(["tusk", "train", *args]), seeds, chosen.tensorboard)
+    _train(job, resume=resume, named=chosen.out is not None)
 
 
-def _train(config: Config, folder: Path, command: str, *, resume: bool, named: bool, tensorboard: bool) -> None:
+@dataclass(frozen=True)
+class Job:
+    """What `tusk train` was asked for."""
+
+    config: Config
+    folder: Path
+    command: str
+    seeds: list[int]  # empty for a single run
+    tensorboard: bool
+
+
+def _train(job: Job, *, resume: bool, named: bool) -> None:
     prepare_torch()
     from rich.console import Console
 
-    from tusk.data.catalogue import Request, open_dataset
     from tusk.model.network import check_size
     from tusk.training.distributed import join_ranks, leave_ranks
-    from tusk.training.run import Run, look_at
     from tusk.training.show import Show
 
     # Whatever can be refused is refused before a folder is made.
-    data = config.data
-    check_size(config.model, data.size, data.size, config.model.keypoints)
-    request = Request(
-        source=None if data.source is None else str(data.source),
-        size=data.size,
-        seed=config.training.seed,
-        fit=data.fit,
-        grey=data.grey,
-    )
-    dataset = open_dataset(data.dataset, request)
+    config = job.config
+    check_size(config.model, config.data.size, config.data.size, config.model.keypoints)
+    _open(config)
     ranks = join_ranks()
     try:
+        folder = job.folder
         if not resume:
-            folder = ranks.from_first(lambda: _fresh(folder, named, config))
+            folder = ranks.from_first(lambda: _fresh(folder, named, job))
         show = Show(Console(stderr=True), quiet=not ranks.first)
         show.say(f"Results go to {folder}")
-        show.say(
-            f"{len(dataset)} images of {dataset.name}, {config.model.keypoints} keypoints, {config.model.types} types"
-        )
-        run = Run(config, folder, dataset, look_at(dataset), show, command, ranks, tensorboard)
-        path = run.train(resume=resume)
+        if job.seeds:
+
+            def one(seed: int, place: Path) -> Path:
+                if (place / "model.safetensors").is_file():
+                    return place / "model.safetensors"
+                own = config.model_copy(update={"training": config.training.model_copy(update={"seed": seed})})
+                begun = (place / "config.yaml").is_file()
+                if not begun:
+                    ranks.from_first(lambda: _fresh(place, True, replace(job, config=own, seeds=[])))
+                return _one(replace(job, config=own, folder=place), ranks, Console(stderr=True), resume=begun)
+
+            path = train_seeds(folder, job.seeds, one, writes=ranks.first, say=show.say)
+        else:
+            path = _one(replace(job, folder=folder), ranks, Console(stderr=True), resume=resume)
         if ranks.first:
             show.say(f"Results are in {folder}")
             print(path)
@@ -105,6 +133,35 @@ def _train(config: Config, folder: Path, command: str, *, resume: bool, named: b
     except BaseException:
         leave_ranks(together=False)  # the others may be stuck: torchrun ends them
         raise
+
+
+def _one(job: Job, ranks: Ranks, console: Console, *, resume: bool) -> Path:
+    from tusk.training.run import Run, look_at
+    from tusk.training.show import Show
+
+    config = job.config
+    show = Show(console, quiet=not ranks.first)
+    dataset, unseen = _open(config)
+    show.say(f"{len(dataset)} images of {dataset.name}, {config.model.keypoints} keypoints, {config.model.types} types")
+    run = Run(config, job.folder, dataset, look_at(unseen), show, job.command, ranks, job.tensorboard)
+    return run.train(resume=resume)
+
+
+def _open(config: Config) -> tuple[Dataset, Dataset]:
+    """The images to train on, and those for a look at how it goes: others where tusk makes them, else the same."""
+    from tusk.data.catalogue import Request, open_dataset
+
+    data = config.data
+    request = Request(
+        source=None if data.source is None else str(data.source),
+        size=data.size,
+        seed=config.training.seed,
+        fit=data.fit,
+        grey=data.grey,
+    )
+    # A made dataset is another one with another seed; a folder of pictures is what it is.
+    other = replace(request, seed=config.training.seed + 1_000_003)
+    return open_dataset(data.dataset, request), open_dataset(data.dataset, other)
 
 
 def _config(args: list[str]) -> Config:
@@ -136,12 +193,14 @@ def _run_name(config: Config) -> str:
     return config.data.dataset if config.data.source is None else config.data.source.resolve().stem or "pictures"
 
 
-def _fresh(folder: Path, named: bool, config: Config) -> Path:
+def _fresh(folder: Path, named: bool, job: Job) -> Path:
     """A folder for a new run, with its configuration in it."""
     if not named:
         folder = new_folder(folder)
     make_folder(folder)
-    (folder / "config.yaml").write_text(to_yaml(config), encoding="utf-8")
+    (folder / "config.yaml").write_text(to_yaml(job.config), encoding="utf-8")
+    if job.seeds:
+        store_seeds(folder, job.seeds)
     return folder
 
 

@@ -101,6 +101,9 @@ class ModelConfig(Part):
     """Levels of the U-Nets."""
     stride: Literal[1, 2, 4] = 1
     """The network runs at 1/stride of the image's size; locations stay in image pixels."""
+    padding: Literal["zeros", "replicate"] = "zeros"
+    """What the encoder sees beyond the image's edge. Zeros, as in the paper, tell it where the edge is: the corners of
+    an image can then become keypoints, and places in it types."""
     window: Annotated[int, Field(ge=3)] = 13
     """Side in image pixels of the window for non-maximum suppression and soft-argmax: about the size of a thing."""
     temperature: Positive = 0.2
@@ -153,6 +156,8 @@ class ReconstructionConfig(Part):
 
     kind: Literal["mse", "perceptual"] = "mse"
     weight: Schedule = 1.0
+    views: Literal["both", "first"] = "both"
+    """Paint both views of a pair, as in the paper, or the first only, which saves half of the decoder's time."""
     vgg16: Path | None = None
     """File with the weights of VGG16 for the perceptual loss."""
 
@@ -222,12 +227,18 @@ class TrainingConfig(Part):
     """Stop after this time at the latest: schedules follow the clock where it is ahead of the steps."""
     checkpoint_every: Count = 200
     """Steps between two checkpoints."""
+    keep_every: Annotated[int, Field(ge=0)] = 0
+    """Checkpoints at multiples of this many steps are kept, beside the last and the best; 0 for none."""
     evaluate_every: Count = 500
     """Steps between two looks at the run's health."""
     workers: Annotated[int, Field(ge=0)] = 0
     """Processes that load images ahead; 0 loads them in the training's own."""
     learning_rate: Positive = 1e-3
     learning_rate_shape: Literal["constant", "one-cycle"] = "constant"
+    learning_rate_rise: Fraction = 0.3
+    """Share of the training in which a one-cycle learning rate rises to its peak."""
+    start_at_mean: bool = False
+    """Let the decoder start by painting the mean colour of the first images, instead of having to find it slowly."""
     variance: Schedule | None = None
     """Of the Gaussian in the course of training; without it `model.variance` throughout."""
     prototype_steps: Annotated[int, Field(ge=0)] = 8
@@ -237,12 +248,17 @@ class TrainingConfig(Part):
     """Prototypes start at random, or by k-means on descriptors once the warm-up is over."""
     prototype_restarts: tuple[Fraction, ...] = ()
     """At these shares of the training, prototypes are set by k-means again."""
+    revive_every: Annotated[int, Field(ge=0)] = 0
+    """Steps after which types that nothing is of take over half of the most scattered type; 0 for never. It ends with
+    the first three quarters of the training, so that what is found can settle."""
     warm_up: Fraction = 0.0
     """Share of the training before the prototypes start."""
     memory: Annotated[int, Field(ge=0)] = 0
     """How many of the latest descriptors are kept for k-means and for the prototypes' loss beside the batch's own."""
     alternate: bool = True
     """Train network and prototypes in turns (the paper); otherwise both in one step, as in its ablation."""
+    compile: bool = False
+    """Let torch compile encoder and decoder: a minute at the start, then faster steps where a compiler is at hand."""
     clip: Positive = 10.0
     """Largest norm of a gradient."""
     first_warp: WarpConfig = WarpConfig(scale=0.98, scale_jitter=0.02, tps=0.03, shift=0.02, rotation=0.05)

@@ -51,6 +51,16 @@ class Decoder(nn.Module):
         self.unet = UNet(channels, (3 if mode == "plain" else 4) * stride**2, width, levels)
         self.background = nn.Parameter(torch.zeros(3)) if background == "colour" else None
 
+    @torch.no_grad()
+    def start_at(self, colour: Tensor) -> None:
+        """Let an untrained decoder paint this RGB colour (3,) in [0, 1]."""
+        logit = torch.logit(colour.clamp(0.01, 0.99))
+        assert self.unet.last.bias is not None
+        outputs = self.unet.last.bias.view(-1, self.stride**2)  # the channels that unfold to R, G, B and alpha
+        outputs[:3] = logit[:, None]
+        if self.background is not None:
+            self.background.copy_(logit)
+
     def forward(
         self, xy: Tensor, score: Tensor, descriptors: Tensor, size: tuple[int, int], variance: float
     ) -> Decoded:

@@ -19,6 +19,10 @@ class Keypoints:
     score: Tensor  # (B, K) the score map read at xy; 0 where not found
     found: Tensor  # (B, K) bool: False where the map has fewer than K peaks
 
+    def __getitem__(self, part: slice) -> Keypoints:
+        """Those of a part of the images."""
+        return Keypoints(self.xy[part], self.score[part], self.found[part])
+
 
 def most_peaks(height: int, width: int, window: int) -> int:
     """How many peaks of a `window` x `window` non-maximum suppression fit in a map of this size at the most."""

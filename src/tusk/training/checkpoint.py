@@ -3,6 +3,7 @@
 A checkpoint is `step-N.safetensors` with every tensor, and a small JSON manifest (`last.json`) that names
 that file, its sha256 and the plain values. The tensors are written first, the manifest after them, each under a
 temporary name, flushed to the disk and renamed: whenever the process is killed, `last.json` names a whole file.
+`best.json` names, in the same way, the checkpoint with the best unsupervised score so far.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 import torch
 from safetensors import SafetensorError
@@ -20,6 +22,7 @@ from torch import Tensor
 
 from tusk.errors import DataError, UserError
 from tusk.files import write_whole
+from tusk.model.network import Network
 from tusk.training.trainer import Trainer
 
 _VERSION = 1
@@ -27,7 +30,7 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Manifest:
-    """What stands in `last.json`."""
+    """What stands in `last.json` and `best.json`."""
 
     version: int
     file: str  # beside the manifest
@@ -45,12 +48,13 @@ class Manifest:
 class Checkpoints:
     """The checkpoints of one run, in a folder of their own."""
 
-    def __init__(self, folder: Path, config_text: str) -> None:
+    def __init__(self, folder: Path, config_text: str, keep_every: int = 0) -> None:
         self.folder = folder
+        self._keep_every = keep_every
         self._config_sha256 = hashlib.sha256(config_text.encode()).hexdigest()
 
     def save(self, trainer: Trainer, *, seconds: float, rollbacks: int = 0, score: float | None = None) -> Manifest:
-        """Write the state as the last one."""
+        """Write the state as the last one, and as the best one where its score is at least as good."""
         name = f"step-{trainer.step:07d}.safetensors"
         content = save_tensors(trainer_tensors(trainer))
         manifest = Manifest(
@@ -69,7 +73,12 @@ class Checkpoints:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(self.folder / name, content)
-            write_whole(self.folder / "last.json", json.dumps(asdict(manifest), indent=1).encode())
+            content = json.dumps(asdict(manifest), indent=1).encode()
+            best = self.manifest("best")
+            # First the best, then the last: a run that is killed in between comes here again and writes the same.
+            if score is not None and (best is None or best.score is None or score >= best.score):
+                write_whole(self.folder / "best.json", content)
+            write_whole(self.folder / "last.json", content)
         except OSError as error:
             raise UserError(
                 str(self.folder / name),
@@ -88,24 +97,34 @@ class Checkpoints:
             raise DataError(
                 str(self.folder), "its checkpoint belongs to another configuration", "resume with the run's own config"
             )
-        path = self.folder / manifest.file
-        try:
-            content = path.read_bytes()
-            if hashlib.sha256(content).hexdigest() != manifest.sha256:
-                raise DataError(str(path), "its content does not match its checksum", "start the training anew")
-            tensors = load_tensors(content)
-        except (OSError, SafetensorError) as error:
-            raise DataError(str(path), f"it cannot be read ({error})", "start the training anew") from error
-        _restore_tensors(trainer, tensors)
+        _restore_tensors(trainer, self._tensors(manifest))
         trainer.step = manifest.step
         trainer.progress_before = manifest.progress_before
         trainer.centred = manifest.centred
         trainer.rate_factor = manifest.rate_factor
         return manifest
 
-    def manifest(self) -> Manifest | None:
-        """What is known of the last checkpoint, or None where there is none."""
-        path = self.folder / "last.json"
+    def restore_best(self, network: Network) -> Manifest | None:
+        """Give the network the weights of the best checkpoint, if any was scored."""
+        best = self.manifest("best")
+        if best is not None:
+            network.load_state_dict(_of_network(self._tensors(best)))
+        return best
+
+    def _tensors(self, manifest: Manifest) -> dict[str, Tensor]:
+        path = self.folder / manifest.file
+        try:
+            content = path.read_bytes()
+            if hashlib.sha256(content).hexdigest() != manifest.sha256:
+                raise DataError(str(path), "its content does not match its checksum", "start the training anew")
+            tensors: dict[str, Tensor] = load_tensors(content)
+        except (OSError, SafetensorError) as error:
+            raise DataError(str(path), f"it cannot be read ({error})", "start the training anew") from error
+        return tensors
+
+    def manifest(self, which: Literal["last", "best"] = "last") -> Manifest | None:
+        """What is known of that checkpoint, or None where there is none."""
+        path = self.folder / f"{which}.json"
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
             if values.get("version", 0) > _VERSION:
@@ -117,9 +136,11 @@ class Checkpoints:
             raise DataError(str(path), f"it cannot be read ({error})", "start the training anew") from error
 
     def _remove_unused(self) -> None:
-        last = self.manifest()
+        used = {manifest.file for which in ("last", "best") if (manifest := self.manifest(which)) is not None}
         for file in self.folder.glob("step-*.safetensors"):
-            if last is not None and file.name != last.file:
+            step = int(file.stem.removeprefix("step-"))
+            kept = self._keep_every and step and step % self._keep_every == 0
+            if file.name not in used and not kept:
                 file.unlink(missing_ok=True)
         for rest in self.folder.glob(".*.part"):
             rest.unlink(missing_ok=True)
@@ -139,9 +160,7 @@ def trainer_tensors(trainer: Trainer) -> dict[str, Tensor]:
 
 
 def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
-    prefix = "network/"
-    network = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-    trainer.network.load_state_dict(network)
+    trainer.network.load_state_dict(_of_network(tensors))
     for label, optimiser in _optimisers(trainer):
         optimiser.state.clear()
         for place, parameter in enumerate(optimiser.param_groups[0]["params"]):
@@ -154,6 +173,11 @@ def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
                 }
     trainer.generator.set_state(tensors["generator"])
     trainer.memory.replace(tensors.get("memory"))
+
+
+def _of_network(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    prefix = "network/"
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 def _optimisers(trainer: Trainer) -> tuple[tuple[str, torch.optim.Optimizer], ...]:

@@ -33,6 +33,27 @@ class DescriptorMemory:
         return self._kept if count is None else self._kept[-count:]
 
 
+def revive(prototypes: Tensor, descriptors: Tensor, seed: int, least: float = 0.1) -> Tensor:
+    """Prototypes (M, C) of unit length, where those that hardly any descriptor (N, C) is nearest to are put to use.
+
+    A type is dead where it has less than `least` of an even share. It takes over half of the most scattered type,
+    which is where two kinds of things most likely hide under one name: k-means with two centres tells the halves.
+    """
+    prototypes = prototypes.clone()
+    for dead in range(len(prototypes)):
+        cosine, nearest = (descriptors @ prototypes.T).max(-1)  # (N,) each
+        count = torch.bincount(nearest, minlength=len(prototypes))
+        if count[dead] >= least * len(descriptors) / len(prototypes):
+            continue
+        scatter = torch.zeros(len(prototypes), dtype=cosine.dtype, device=cosine.device)
+        scatter.index_add_(0, nearest, 1 - cosine)
+        crowded = int(scatter.argmax())
+        if crowded == dead or count[crowded] < 2:
+            continue
+        prototypes[[crowded, dead]] = kmeans_centres(descriptors[nearest == crowded], 2, seed)
+    return prototypes
+
+
 def kmeans_centres(descriptors: Tensor, types: int, seed: int, restarts: int = 10) -> Tensor:
     """(N, C) -> (M, C) of unit length: the best of several k-means runs.
 

@@ -61,8 +61,10 @@ class Objective(nn.Module):
         if losses.prototypes.kind == "vector-quantisation" and progress >= training.warm_up:
             carried, quantisation = vector_quantisation(seen.descriptors, network.prototypes.unit())
         variance = None if training.variance is None else value_at(training.variance, progress)
-        decoded = network.decode(seen.keypoints, carried, (images.shape[-2], images.shape[-1]), variance)
-        painted = self._reconstruction_loss(images, decoded.reconstruction)
+        shown = slice(pairs if losses.reconstruction.views == "first" else 2 * pairs)
+        size = (images.shape[-2], images.shape[-1])
+        decoded = network.decode(seen.keypoints[shown], carried[shown], size, variance)
+        painted = self._reconstruction_loss(images[shown], decoded.reconstruction)
         reconstruction = value_at(losses.reconstruction.weight, progress) * painted
 
         kmeans = zero

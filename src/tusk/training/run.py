@@ -28,7 +28,7 @@ from tusk.presets import to_yaml
 from tusk.training.checkpoint import Checkpoints
 from tusk.training.distributed import Ranks
 from tusk.training.figures import task_figures
-from tusk.training.health import Health, check_health
+from tusk.training.health import check_health
 from tusk.training.log import RunLog
 from tusk.training.show import Show
 from tusk.training.trainer import NotFiniteError, StepReport, Trainer
@@ -77,7 +77,8 @@ class Run:
     def train(self, *, resume: bool) -> Path:
         """Train to the end; -> the model file."""
         trainer = Trainer(self.config, self.ranks)
-        checkpoints = Checkpoints(self.folder / "checkpoints", to_yaml(self.config))
+        kept = self.config.training.keep_every
+        checkpoints = Checkpoints(self.folder / "checkpoints", to_yaml(self.config), kept)
         seconds, rollbacks = 0.0, 0
         if resume and self.ranks.from_first(lambda: checkpoints.manifest() is not None):
             manifest = checkpoints.restore(trainer)
@@ -147,17 +148,18 @@ class Run:
         self.show.step(report, training.steps, spent)
         if report.step % _LOG_EVERY == 0:
             log.step(report)
-        if report.step % training.evaluate_every == 0:
-            self._look(trainer, log)
-        if report.step % training.checkpoint_every == 0:
-            checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks)
+        looked = report.step % training.evaluate_every == 0
+        score = self._look(trainer, log) if looked else None
+        if looked or report.step % training.checkpoint_every == 0:
+            checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=score)
 
-    def _look(self, trainer: Trainer, log: RunLog) -> Health:
+    def _look(self, trainer: Trainer, log: RunLog) -> float | None:
+        """How the run is doing; -> its unsupervised score, once there are types to score."""
         health = check_health(trainer.network, self.config, self.look.images, self.config.training.seed)
         figures = task_figures(trainer.network, self.config, self.look.images, self.look.truths, self.look.class_count)
         log.look(trainer.step, {**asdict(health), **figures})
         self.show.look(trainer.step, health, self.config.model.types, figures)
-        return health
+        return health.agreement if trainer.centred and trainer.progress_before >= self.config.training.warm_up else None
 
     def _roll_back(self, trainer: Trainer, checkpoints: Checkpoints, rollbacks: int, error: NotFiniteError) -> None:
         """To the last checkpoint, with other random numbers and smaller steps: the same ones would fail again."""
@@ -172,15 +174,16 @@ class Run:
         path = self.folder / "model.safetensors"
         if log is None:
             return path
-        health = self._look(trainer, log)
-        checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=health.agreement)
+        score = self._look(trainer, log)
+        checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=score)
         log.close()
+        best = checkpoints.restore_best(trainer.network)
         provenance = {
             "command": self.command,
             "seed": self.config.training.seed,
             "minutes": round(spent / 60, 2),
-            "steps": trainer.step,
-            "agreement": round(health.agreement, 4),
+            "steps": trainer.step if best is None else best.step,
+            "agreement": None if best is None or best.score is None else round(best.score, 4),
         }
         save_model(path, StoredModel(_in_use(trainer.network), self.config, provenance))
         return path

@@ -22,8 +22,10 @@ from tusk.geometry.warp import Warp, sample_warp
 from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
 from tusk.model.network import seeded_network
 from tusk.training.distributed import Ranks
-from tusk.training.memory import DescriptorMemory, kmeans_centres
+from tusk.training.memory import DescriptorMemory, kmeans_centres, revive
 from tusk.training.objective import Objective, Terms, prototype_loss
+
+_SETTLED = 0.75  # share of the training after which types are left as they are
 
 
 class NotFiniteError(UserError):
@@ -65,6 +67,10 @@ class Trainer:
         self.network.prototypes.requires_grad_(False)  # not DistributedDataParallel's business
         objective = Objective(self.network, config, painted, self.ranks)
         self.objective: nn.Module = objective
+        if training.compile:
+            # In place, so that the names of the weights stay as they are.
+            self.network.encoder.compile()
+            self.network.decoder.compile()
         if self.ranks.world > 1:
             self.objective = DistributedDataParallel(objective)
         self.body = [*self.network.encoder.parameters(), *self.network.decoder.parameters()]
@@ -86,6 +92,8 @@ class Trainer:
         first = images.to(self.device, self.body[0].dtype).div_(255)  # (n, 3, H, W)
         pairs = len(first) * self.ranks.world
         own = self.ranks.part(pairs)
+        if self.step == 0 and training.start_at_mean:
+            self.network.decoder.start_at(self.ranks.mean(first.mean((0, 2, 3))))
         first = sample_warp(training.first_warp, pairs, self.generator, self.device)[own].images(first)
         warp = sample_warp(training.second_warp, pairs, self.generator, self.device)[own]
         second = warp.images(first)
@@ -95,6 +103,7 @@ class Trainer:
         self.memory.add(descriptors)
         if progress >= training.warm_up:
             self._maybe_recentre(progress)
+            self._maybe_revive(progress)
             if training.alternate:
                 losses["prototypes"] = self._prototype_steps(descriptors)
         self.step += 1
@@ -170,6 +179,20 @@ class Trainer:
             self.network.prototypes.weight.copy_(self.ranks.from_first(centres))
         self.prototype_optimiser.state.clear()  # its averages belong to where the prototypes were
 
+    def _maybe_revive(self, progress: float) -> None:
+        every = self.config.training.revive_every
+        if not every or self.step % every or progress > _SETTLED:
+            return
+        prototypes = self.network.prototypes
+
+        def revived() -> Tensor:
+            return revive(prototypes.unit().detach(), self.memory.latest(), self.config.training.seed)
+
+        wanted = self.ranks.from_first(revived)
+        changed = (wanted != prototypes.unit().detach()).any(-1)  # (M,)
+        with torch.no_grad():
+            prototypes.weight[changed] = wanted[changed]
+
     def _gradients_stay_here(self, *, unless: bool) -> AbstractContextManager[object]:
         """Only the last part of a batch has its gradients added up over the processes."""
         if unless or not isinstance(self.objective, DistributedDataParallel):
@@ -191,11 +214,11 @@ class Trainer:
 
 
 def learning_rate(training: TrainingConfig, progress: float) -> float:
-    """Constant, or up along a half cosine in the first 30% and down to almost nothing along another."""
+    """Constant, or up along a half cosine first and down to almost nothing along another."""
     peak = training.learning_rate
     if training.learning_rate_shape == "constant":
         return peak
-    low_start, low_end, rise = peak / 25, peak / 1e4, 0.3
+    low_start, low_end, rise = peak / 25, peak / 1e4, training.learning_rate_rise
     if progress < rise:
         return low_start + (peak - low_start) * (1 - math.cos(math.pi * progress / rise)) / 2
     return low_end + (peak - low_end) * (1 + math.cos(math.pi * (progress - rise) / (1 - rise))) / 2
