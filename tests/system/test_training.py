@@ -150,6 +150,45 @@ def test_two_processes_give_what_one_gives(pictures, environment, unbroken, tmp_
     assert load_file(tmp_path / "run" / "model.safetensors").keys() == load_file(unbroken / "model.safetensors").keys()
 
 
+def children(process):
+    """Process ids of its children that run tusk."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == process.pid:
+                found.append(int(entry.name))
+        except OSError:
+            continue  # it ended meanwhile
+    return sorted(found)
+
+
+def test_a_process_killed_three_times_does_not_stop_the_run(pictures, environment, tmp_path):
+    run = tmp_path / "run"
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "3", "--master-port", "29617"]
+    steps = ["--training.steps", "240"]
+    with (tmp_path / "err").open("w") as err:
+        process = subprocess.Popen(
+            [sys.executable, *launcher, "-m", "tusk", "train", pictures, *SMALL, *steps, "--out", run],
+            env=environment, stdout=subprocess.PIPE, stderr=err, text=True,
+        )  # fmt: skip
+    manifest = run / "checkpoints" / "last.json"
+
+    def saved():
+        return json.loads(manifest.read_text())["step"] if manifest.exists() else 0
+
+    killed = set()
+    for _ in range(3):
+        before = saved()
+        wait_for(lambda before=before: saved() > before and len(set(children(process)) - killed) == 2, process)
+        victim = max(set(children(process)) - killed)
+        killed.update(children(process))  # torchrun ends the other one too
+        os.kill(victim, signal.SIGKILL)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, (tmp_path / "err").read_text()[-3000:]
+    assert out.strip().splitlines()[-1] == str(run / "model.safetensors")
+    assert saved() == 240 and len(killed) == 6
+
+
 def test_no_room_on_the_disk_keeps_the_last_good_checkpoint(pictures, environment, tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
@@ -182,6 +221,26 @@ def test_bad_starts_are_one_sentence(pictures, environment, unbroken, tmp_path):
         "this network needs at least",
     )
     assert not (tmp_path / "many").exists() and not (tmp_path / "small").exists()
+
+
+def test_several_seeds_are_trained_and_resumed(pictures, environment, tmp_path):
+    run = tmp_path / "run"
+    flags = [*SMALL, "--training.steps", "20", "--training.evaluate-every", "10"]
+    process = start([pictures, *flags, "--seeds", "3", "--seed", "7", "--out", run], environment)
+    wait_for((run / "seed-8" / "checkpoints" / "last.json").exists, process)
+    process.kill()
+    process.communicate()
+    first = (run / "seed-7" / "model.safetensors").stat().st_mtime_ns
+    code, out, err = finish(["--resume", run], environment)
+    assert code == 0, err
+    assert out.strip() == str(run / "model.safetensors")
+    assert (run / "seed-7" / "model.safetensors").stat().st_mtime_ns == first
+    lines = (run / "seeds.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["seed", "7", "8", "9"]
+    kept = next(line.split(",")[0] for line in lines if line.endswith("True"))
+    assert weights(run) == weights(run / f"seed-{kept}")
+    code, _, err = finish([pictures, *flags, "--seeds", "0"], environment)
+    assert code == 2 and "--seeds" in err.strip().splitlines()[-1]
 
 
 def test_a_dataset_of_one_image_trains(pictures, environment, tmp_path):

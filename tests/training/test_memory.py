@@ -4,7 +4,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from tusk.training.memory import DescriptorMemory, kmeans_centres
+from tusk.training.memory import DescriptorMemory, kmeans_centres, revive
 
 
 def test_keeps_the_latest():
@@ -33,3 +33,22 @@ def test_kmeans_finds_separate_clusters_and_fills_up():
     few = kmeans_centres(points[:2], 4, seed=0)
     assert few.shape == (4, 5)
     torch.testing.assert_close(few.norm(dim=-1), torch.ones(4))
+
+
+def test_a_dead_type_takes_half_of_the_most_scattered():
+    centres = torch.eye(4, 5)
+    rng = np.random.default_rng(0)
+    noise = torch.tensor(rng.normal(size=(160, 5))).float() * 0.05
+    points = F.normalize(centres.repeat_interleave(40, 0) + noise, dim=-1)
+    # Two kinds share prototype 2; prototype 3 is far from everything.
+    prototypes = F.normalize(torch.stack([centres[0], centres[1], centres[2] + centres[3], -centres[0]]), dim=-1)
+    revived = revive(prototypes, points, seed=0)
+    assert torch.equal(revived[:2], prototypes[:2])
+    assert ((revived @ centres.T).amax(0) > 0.99).all()
+
+
+def test_living_types_are_left_alone():
+    points = F.normalize(torch.eye(4, 5).repeat(10, 1), dim=-1)
+    prototypes = torch.eye(4, 5)
+    assert torch.equal(revive(prototypes, points, seed=0), prototypes)
+    assert torch.equal(revive(prototypes, points[:1], seed=0), prototypes)  # too few to tell

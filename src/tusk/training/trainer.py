@@ -134,13 +134,17 @@ class Trainer:
                 if single_stage:
                     flat = descriptors.flatten(0, 1)
                     loss = loss + share * prototype_loss(self.network, self.config.losses, flat, self.generator)
+                values = {name: float(getattr(terms, name).detach()) for name in losses}
+                # Before the gradient: torch's own code crashes on places that are not numbers.
+                self._refuse(next((name for name, value in values.items() if not math.isfinite(value)), None))
                 loss.backward()
-            for name in losses:
-                losses[name] += share * float(getattr(terms, name).detach())
+            for name, value in values.items():
+                losses[name] += share * value
             described.append(descriptors.detach().flatten(0, 1))
         means = self.ranks.mean(torch.tensor(list(losses.values()), dtype=torch.float64))
         losses = dict(zip(losses, means.tolist(), strict=True))
-        self._check_finite(losses)
+        norm = nn.utils.clip_grad_norm_(self.body, training.clip)
+        self._refuse(None if bool(torch.isfinite(norm)) else "gradient")
         self.network_optimiser.step()
         if single_stage:
             weight = self.network.prototypes.weight
@@ -199,12 +203,8 @@ class Trainer:
             return nullcontext()
         return self.objective.no_sync()
 
-    def _check_finite(self, losses: dict[str, float]) -> None:
-        """Refuse a step whose losses or gradients are not numbers, before it changes a weight."""
-        fault = next((name for name, value in losses.items() if not math.isfinite(value)), None)
-        norm = nn.utils.clip_grad_norm_(self.body, self.config.training.clip)
-        if fault is None and not bool(torch.isfinite(norm)):
-            fault = "gradient"
+    def _refuse(self, fault: str | None) -> None:
+        """End a step, on all processes alike, where one found something that is not a number; no weight is changed."""
         if self.ranks.any(fault is not None):
             raise NotFiniteError(
                 f"training: {fault or 'another process'}",

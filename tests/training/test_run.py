@@ -1,0 +1,133 @@
+"""A whole run in this process: faults in the numbers, and what is kept of it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+from safetensors.torch import load_file
+
+import tusk.training.objective
+from tests.training.test_trainer import configured
+from tusk.data.dataset import Truth
+from tusk.geometry.warp import Warp
+from tusk.model.storage import load_model
+from tusk.training.distributed import Ranks
+from tusk.training.run import Run, look_at
+from tusk.training.show import Show
+from tusk.training.trainer import NotFiniteError, Trainer
+
+CONFIG = configured(
+    model={"descriptor_space": "standardised"},
+    losses={"mutual_information": {"weight": 0.05}},
+    training={"steps": 12, "checkpoint_every": 4, "evaluate_every": 6, "warm_up": 0.3, "memory": 64},
+)
+
+
+class Squares:
+    """Twelve black pictures with three white squares each, and where those are."""
+
+    name, class_names = "squares", ("square",)
+
+    def __len__(self):
+        return 12
+
+    def image(self, index):
+        image = np.zeros((32, 32, 3), np.uint8)
+        for x, y in self.corners(index):
+            image[y : y + 4, x : x + 4] = 255
+        return image
+
+    def corners(self, index):
+        return np.random.default_rng(index).integers(2, 26, (3, 2))
+
+    def truth(self, index):
+        corners = self.corners(index).astype(float)
+        boxes = np.concatenate([corners - 8, corners + 12], 1)
+        return Truth(points=corners + 1.5, classes=np.zeros(3, np.int64), boxes=boxes)
+
+
+def run_in(folder, config=CONFIG):
+    return Run(config, folder, Squares(), look_at(Squares()), Show(Console(quiet=True)), "tusk train", Ranks())
+
+
+def in_image(monkeypatch, wrong):
+    images = Warp.images
+
+    def spoilt(self, values):
+        result = images(self, values)
+        return result * torch.nan if wrong() else result
+
+    monkeypatch.setattr(Warp, "images", spoilt)
+
+
+def in_loss(monkeypatch, wrong):
+    loss = tusk.training.objective.kmeans_loss
+    monkeypatch.setattr(
+        tusk.training.objective, "kmeans_loss", lambda values: loss(values) * (torch.nan if wrong() else 1.0)
+    )
+
+
+def in_gradient(monkeypatch, wrong):
+    start = Trainer.__init__
+
+    def hooked(self, *args, **kwargs):
+        start(self, *args, **kwargs)
+        self.body[0].register_hook(lambda gradient: gradient * torch.nan if wrong() else gradient)
+
+    monkeypatch.setattr(Trainer, "__init__", hooked)
+
+
+FAULTS = {"image": (in_image, "reconstruction"), "loss": (in_loss, "kmeans"), "gradient": (in_gradient, "gradient")}
+
+
+@pytest.mark.parametrize("place", FAULTS)
+def test_one_nan_is_rolled_back_and_never_saved(monkeypatch, tmp_path, place):
+    calls = iter(range(1000))
+    FAULTS[place][0](monkeypatch, lambda: next(calls) == 9)
+    path = run_in(tmp_path).train(resume=False)
+    manifest = json.loads((tmp_path / "checkpoints" / "last.json").read_text())
+    assert (manifest["step"], manifest["rollbacks"], manifest["rate_factor"]) == (12, 1, 0.5)
+    files = [path, *(tmp_path / "checkpoints").glob("*.safetensors")]
+    tensors = [value for file in files for value in load_file(file).values()]
+    assert tensors and all(bool(torch.isfinite(value.double()).all()) for value in tensors)
+
+
+@pytest.mark.parametrize("place", FAULTS)
+def test_a_nan_that_stays_stops_the_run_after_three_and_is_named(monkeypatch, tmp_path, place):
+    inject, term = FAULTS[place]
+    calls = iter(range(1000))
+    inject(monkeypatch, lambda: next(calls) >= 9)
+    with pytest.raises(NotFiniteError, match=f"training: {term}: it is not a finite number at step"):
+        run_in(tmp_path).train(resume=False)
+    last = json.loads((tmp_path / "checkpoints" / "last.json").read_text())
+    saved = load_file(tmp_path / "checkpoints" / last["file"])
+    assert all(bool(torch.isfinite(value.double()).all()) for value in saved.values())
+    assert not (tmp_path / "model.safetensors").exists()
+
+
+def test_the_model_is_the_best_look_and_every_nth_checkpoint_is_kept(monkeypatch, tmp_path):
+    scores = iter([0.7, 0.9, 0.4])
+    real = tusk.training.run.check_health
+    monkeypatch.setattr(tusk.training.run, "check_health", lambda *args: replace(real(*args), agreement=next(scores)))
+    training = {"evaluate_every": 5, "keep_every": 4}
+    path = run_in(tmp_path, CONFIG.model_copy(update={"training": CONFIG.training.model_copy(update=training)})).train(
+        resume=False
+    )
+    model = load_model(path)
+    assert (model.provenance["agreement"], model.provenance["steps"]) == (0.9, 10)
+    folder = tmp_path / "checkpoints"
+    kept = sorted(int(file.stem.removeprefix("step-")) for file in folder.glob("*.safetensors"))
+    assert kept == [4, 8, 10, 12]
+    best = load_file(folder / "step-0000010.safetensors")
+    for name, value in model.network.state_dict().items():
+        assert torch.equal(value, best[f"network/{name}"]), name
+
+
+def test_looks_before_there_are_types_do_not_count(tmp_path):
+    config = configured(training={"steps": 6, "evaluate_every": 2, "warm_up": 1.0})
+    path = run_in(tmp_path, config).train(resume=False)
+    assert load_model(path).provenance["agreement"] is None
+    assert not (tmp_path / "checkpoints" / "best.json").exists()
