@@ -13,11 +13,20 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "load"]
 
 
-def load(path: str | Path) -> StoredModel:
-    """The model in a file that tusk saved: its network, ready for use, and the configuration that made it."""
+def load(name_or_path: str | Path) -> StoredModel:
+    """A model that comes with tusk, by its name, or one in a file or run folder that tusk saved."""
     # Imported here, so that `import tusk` stays quick: torch takes seconds.
     from pathlib import Path
 
+    from tusk.errors import DataError, nearest
     from tusk.model.storage import load_model
+    from tusk.weights import shipped_models
 
-    return load_model(Path(path))
+    path, shipped = Path(name_or_path), shipped_models()
+    if path.is_dir():
+        path = path / "model.safetensors"
+    elif not path.exists() and str(name_or_path) in shipped:
+        path = shipped[str(name_or_path)]
+    elif not path.exists() and path.suffix == "":
+        raise DataError(f"model '{name_or_path}'", "there is no such model or file", nearest(path.name, shipped))
+    return load_model(path)

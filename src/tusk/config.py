@@ -200,6 +200,8 @@ class MutualInformationConfig(Part):
 
     weight: Schedule = 0.0
     temperature: Positive = 0.1
+    memory: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """How much of the joint distribution of types is that of earlier batches: a single batch counts it only roughly."""
     evenness: NotNegative = 1.0
     """Weight of the even use of types; lower it where types are of very uneven frequency."""
 

@@ -84,12 +84,20 @@ def _explain_settings(base: Config, args: Sequence[str]) -> None:
             given[name] = [word.partition("=")[2]] if value else []
         elif name:
             given[name].append(word)
+    values = base.model_dump(mode="json")
     for name, words in given.items():
         if "." not in name or not words or re.search(r"\.no_\w+$", name):
             continue  # single words are flags of the command; switches and pairs of numbers are tyro's
         setting: Any = yaml.safe_load(words[0]) if len(words) == 1 else None
-        if setting is None or setting == "None":
+        if setting is None or setting == "None" or isinstance(_current(values, name), list):
             continue  # lists of numbers, and what tyro writes for "nothing"
         for part in reversed(name.split(".")):
             setting = {part: setting}
-        make_config(merge(base.model_dump(mode="json"), setting), "flags")
+        make_config(merge(values, setting), "flags")
+
+
+def _current(values: Any, name: str) -> Any:
+    """The value of a setting with a dotted name, or None where there is no such setting."""
+    for part in name.split("."):
+        values = values.get(part) if isinstance(values, dict) else None
+    return values

@@ -154,6 +154,7 @@ def trainer_tensors(trainer: Trainer) -> dict[str, Tensor]:
             for name, value in optimiser.state.get(parameter, {}).items():
                 tensors[f"{label}/{place}/{name}"] = torch.as_tensor(value)
     tensors["generator"] = trainer.generator.get_state()
+    tensors["joint"] = trainer.joint
     if len(trainer.memory):
         tensors["memory"] = trainer.memory.latest()
     return {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
@@ -172,6 +173,7 @@ def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
                     name: value if name == "step" else value.to(parameter.device) for name, value in state.items()
                 }
     trainer.generator.set_state(tensors["generator"])
+    trainer.joint.copy_(tensors["joint"])
     trainer.memory.replace(tensors.get("memory"))
 
 

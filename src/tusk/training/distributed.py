@@ -93,7 +93,12 @@ def join_ranks() -> Ranks:
     if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
         why = f"it is {world}, but torchrun's other variables are missing"
         raise UsageError("WORLD_SIZE", why, "start the command by torchrun, or unset it")
-    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo", timeout=timedelta(minutes=10))
+    backend = "nccl" if torch.cuda.is_available() else "gloo"
+    store, rank, world = next(iter(dist.rendezvous("env://", timeout=timedelta(minutes=10))))  # type: ignore[attr-defined]
+    # torchrun may keep one store over its restarts: names of their own keep a new process from reading the address of
+    # one that was killed.
+    store = dist.PrefixStore(f"attempt-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)  # type: ignore[attr-defined]
+    dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=timedelta(minutes=10))
     return Ranks(dist.get_rank(), dist.get_world_size())
 
 

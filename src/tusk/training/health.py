@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tusk.config import Config
 from tusk.geometry.warp import sample_warp
-from tusk.losses.mutual_information import mutual_information_loss
+from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.network import Network
 from tusk.training.objective import two_view_types
 
@@ -74,7 +74,7 @@ def two_view_agreement(first: Tensor, second: Tensor) -> float:
     """
     if len(first) == 0 or first.shape[1] == 1:
         return 0.0
-    information = -float(mutual_information_loss(first.double(), second.double()))
+    information = -float(mutual_information_loss(joint_types(first.double(), second.double())))
     return max(0.0, information / float(torch.tensor(float(first.shape[1])).log()))
 
 

@@ -13,7 +13,7 @@ from tusk.config import Config, LossesConfig, value_at
 from tusk.geometry.warp import Warp
 from tusk.losses.clustering import kmeans_loss, nearest_prototype_loss, sliced_wasserstein, vector_quantisation
 from tusk.losses.equivariance import equivariance_loss, unit_map
-from tusk.losses.mutual_information import mutual_information_loss
+from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.keypoints import read_bilinear
 from tusk.model.network import Encoding, Network, standardise_map
 from tusk.training.distributed import Ranks
@@ -39,6 +39,8 @@ class Terms:
 class Objective(nn.Module):
     """The network's loss, as a module: DistributedDataParallel wraps it and adds up the processes' gradients."""
 
+    joint: Tensor  # (M, M)
+
     def __init__(self, network: Network, config: Config, reconstruction_loss: Reconstruction, ranks: Ranks) -> None:
         super().__init__()
         self.network = network
@@ -46,6 +48,9 @@ class Objective(nn.Module):
         self.ranks = ranks
         self._reconstruction_loss = reconstruction_loss
         network.descriptor_space.over_ranks = ranks.mean
+        types = config.model.types
+        # How types met in the last batches; all zeros before the first.
+        self.register_buffer("joint", torch.zeros(types, types))
 
     def forward(self, images: Tensor, warp: Warp, progress: float) -> tuple[Terms, Tensor]:
         """images (2n, 3, H, W): n first views, then their second views = warp(first) -> terms, descriptors (2n, K, C).
@@ -85,9 +90,18 @@ class Objective(nn.Module):
         if (weight := value_at(losses.mutual_information.weight, progress)) > 0:
             views = two_view_types(network, seen, warp, images.shape, losses.mutual_information.temperature)
             settings = losses.mutual_information
-            information = weight * mutual_information_loss(*views, settings.evenness, self.ranks.mean)
+            joint = joint_types(*views, self.ranks.mean)
+            information = weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
         terms = Terms(reconstruction, kmeans, score_equivariance, feature_equivariance, information, quantisation)
         return terms, seen.descriptors
+
+    @torch.no_grad()
+    def _usual(self, joint: Tensor) -> Tensor:
+        """The joint distribution of types over the last batches, this one included."""
+        memory = self.config.losses.mutual_information.memory
+        usual = self.joint.mul(memory).add(joint, alpha=1 - memory) if bool(self.joint.any()) else joint
+        self.joint.copy_(usual)
+        return usual
 
 
 def prototype_loss(network: Network, losses: LossesConfig, descriptors: Tensor, generator: torch.Generator) -> Tensor:

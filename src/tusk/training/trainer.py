@@ -65,7 +65,8 @@ class Trainer:
             weights = config.losses.reconstruction.vgg16 or default_data_dir() / "vgg16.safetensors"
             painted = load_perceptual_loss(weights).to(device)
         self.network.prototypes.requires_grad_(False)  # not DistributedDataParallel's business
-        objective = Objective(self.network, config, painted, self.ranks)
+        objective = Objective(self.network, config, painted, self.ranks).to(device)
+        self.joint = objective.joint  # how types met in the last batches: part of the state
         self.objective: nn.Module = objective
         if training.compile:
             # In place, so that the names of the weights stay as they are.
@@ -181,6 +182,7 @@ class Trainer:
 
         with torch.no_grad():
             self.network.prototypes.weight.copy_(self.ranks.from_first(centres))
+            self.joint.zero_()  # the types are others now
         self.prototype_optimiser.state.clear()  # its averages belong to where the prototypes were
 
     def _maybe_revive(self, progress: float) -> None:
@@ -194,8 +196,11 @@ class Trainer:
 
         wanted = self.ranks.from_first(revived)
         changed = (wanted != prototypes.unit().detach()).any(-1)  # (M,)
+        if not bool(changed.any()):
+            return
         with torch.no_grad():
             prototypes.weight[changed] = wanted[changed]
+            self.joint.zero_()
 
     def _gradients_stay_here(self, *, unless: bool) -> AbstractContextManager[object]:
         """Only the last part of a batch has its gradients added up over the processes."""
