@@ -206,6 +206,13 @@ class MutualInformationConfig(Part):
     """Weight of the even use of types; lower it where types are of very uneven frequency."""
 
 
+class ContrastConfig(Part):
+    """A keypoint should be known again in the other view among all keypoints of the batch."""
+
+    weight: Schedule = 0.0
+    temperature: Positive = 0.2
+
+
 class LossesConfig(Part):
     """All that training lowers."""
 
@@ -213,6 +220,7 @@ class LossesConfig(Part):
     kmeans: KMeansConfig = KMeansConfig()
     equivariance: EquivarianceConfig = EquivarianceConfig()
     prototypes: PrototypesConfig = PrototypesConfig()
+    contrast: ContrastConfig = ContrastConfig()
     mutual_information: MutualInformationConfig = MutualInformationConfig()
 
 
@@ -246,10 +254,11 @@ class TrainingConfig(Part):
     prototype_steps: Annotated[int, Field(ge=0)] = 8
     """Steps on the prototypes after each step on the network."""
     prototype_learning_rate: Positive = 0.1
-    prototype_start: Literal["random", "k-means"] = "random"
-    """Prototypes start at random, or by k-means on descriptors once the warm-up is over."""
+    prototype_start: Literal["random", "k-means", "spectral"] = "random"
+    """Prototypes start at random, or from groups of descriptors once the warm-up is over: those of k-means, or those
+    of spectral clustering, which follows chains of neighbours and so finds groups that are not round."""
     prototype_restarts: tuple[Fraction, ...] = ()
-    """At these shares of the training, prototypes are set by k-means again."""
+    """At these shares of the training, prototypes are set in the same way again."""
     revive_every: Annotated[int, Field(ge=0)] = 0
     """Steps after which types that nothing is of take over half of the most scattered type; 0 for never. It ends with
     the first three quarters of the training, so that what is found can settle."""
@@ -293,9 +302,10 @@ class Config(Part):
             self.model.descriptor_space == "standardised"
             or losses.equivariance.features == "standardised"
             or losses.mutual_information.weight != 0
+            or losses.contrast.weight != 0
         ):
             raise ValueError(
                 "training.micro_batch needs losses that split over images: not standardised descriptors or features, "
-                "nor mutual information"
+                "nor contrast or mutual information"
             )
         return self

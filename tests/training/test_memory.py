@@ -4,7 +4,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from tusk.training.memory import DescriptorMemory, kmeans_centres, revive
+from tusk.training.memory import DescriptorMemory, kmeans_centres, revive, spectral_centres
 
 
 def test_keeps_the_latest():
@@ -52,3 +52,21 @@ def test_living_types_are_left_alone():
     prototypes = torch.eye(4, 5)
     assert torch.equal(revive(prototypes, points, seed=0), prototypes)
     assert torch.equal(revive(prototypes, points[:1], seed=0), prototypes)  # too few to tell
+
+
+def test_spectral_groups_follow_chains_where_kmeans_cuts_them():
+    # Two long arcs on a sphere, one above the other: each is one chain of neighbours, and longer than they are apart.
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2.8, 600)
+    height = np.where(np.arange(600) < 300, 0.35, -0.35)
+    points = np.stack([np.cos(angle), np.sin(angle), height], 1) + rng.normal(size=(600, 3)) * 0.02
+    points = F.normalize(torch.tensor(points).float(), dim=-1)
+    found = spectral_centres(points, 2, seed=0)
+    assert found[:, 2].abs().min() > 0.3 and found[0, 2] * found[1, 2] < 0
+    cut = kmeans_centres(points, 2, seed=0)
+    assert cut[:, 2].abs().max() < 0.2
+
+
+def test_spectral_with_few_descriptors_is_kmeans():
+    points = F.normalize(torch.randn(30, 4, generator=torch.Generator().manual_seed(0)), dim=-1)
+    assert torch.equal(spectral_centres(points, 3, seed=1), kmeans_centres(points, 3, seed=1))

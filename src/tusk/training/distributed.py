@@ -52,6 +52,15 @@ class Ranks:
         dist.all_gather(parts, value.contiguous())
         return torch.cat(parts)
 
+    def join(self, value: Tensor) -> Tensor:
+        """(N, ...) of each process -> (world * N, ...), the same on all; gradients flow back to each."""
+        if self.world == 1:
+            return value
+        places = value.new_zeros(self.world, *value.shape)
+        places = places.index_put((torch.tensor(self.rank, device=value.device),), value)
+        summed: Tensor = _SumOverRanks.apply(places)  # type: ignore[no-untyped-call]
+        return summed.flatten(0, 1)
+
     def from_first(self, make: Callable[[], Any]) -> Any:
         """What `make` gives on the first process, on all of them."""
         if self.world == 1:

@@ -12,7 +12,7 @@ from tusk.config import Config
 from tusk.geometry.warp import sample_warp
 from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.network import Network
-from tusk.training.objective import two_view_types
+from tusk.training.objective import two_views
 
 _PART = 50  # images at a time
 
@@ -81,4 +81,5 @@ def two_view_agreement(first: Tensor, second: Tensor) -> float:
 def _two_views(network: Network, config: Config, images: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     warp = sample_warp(config.training.second_warp, len(images), generator)
     seen = network.encode(torch.cat([images, warp.images(images)]))
-    return two_view_types(network, seen, warp, images.shape, config.losses.mutual_information.temperature)
+    views = two_views(network, seen, warp, images.shape)
+    return views.types(network, config.losses.mutual_information.temperature)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -52,6 +55,32 @@ def revive(prototypes: Tensor, descriptors: Tensor, seed: int, least: float = 0.
             continue
         prototypes[[crowded, dead]] = kmeans_centres(descriptors[nearest == crowded], 2, seed)
     return prototypes
+
+
+def spectral_centres(descriptors: Tensor, types: int, seed: int, neighbours: int = 10) -> Tensor:
+    """(N, C) -> (M, C) of unit length: the mean directions of the groups that spectral clustering finds.
+
+    Each descriptor is tied to its nearest ones; groups are what few ties connect. Where there are too few descriptors
+    for that, k-means stands in.
+    """
+    if len(descriptors) < max(20 * types, 2 * neighbours):
+        return kmeans_centres(descriptors, types, seed)
+    from sklearn.cluster import KMeans
+    from sklearn.manifold import spectral_embedding
+    from sklearn.neighbors import kneighbors_graph
+    from threadpoolctl import threadpool_limits
+
+    values = descriptors.cpu().numpy()
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that groups are quite apart is welcome
+        ties = kneighbors_graph(values, neighbours)
+        ties = (ties + ties.T) / 2
+        places = spectral_embedding(ties, n_components=types, random_state=seed, drop_first=False)  # (N, M)
+        places /= np.linalg.norm(places, axis=1, keepdims=True) + 1e-12
+        labels = KMeans(types, n_init=10, random_state=seed).fit_predict(places)
+    group = torch.as_tensor(labels, device=descriptors.device).long()
+    sums = descriptors.new_zeros(types, descriptors.shape[1]).index_add(0, group, descriptors)
+    return F.normalize(sums, dim=-1)
 
 
 def kmeans_centres(descriptors: Tensor, types: int, seed: int, restarts: int = 10) -> Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from tusk.config import Config, LossesConfig, value_at
 from tusk.geometry.warp import Warp
 from tusk.losses.clustering import kmeans_loss, nearest_prototype_loss, sliced_wasserstein, vector_quantisation
+from tusk.losses.contrast import contrast_loss
 from tusk.losses.equivariance import equivariance_loss, unit_map
 from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.keypoints import read_bilinear
@@ -29,6 +30,7 @@ class Terms:
     kmeans: Tensor
     score_equivariance: Tensor
     feature_equivariance: Tensor
+    contrast: Tensor
     mutual_information: Tensor
     quantisation: Tensor
 
@@ -86,14 +88,21 @@ class Objective(nn.Module):
             maps = _feature_form(seen, losses)
             feature_equivariance = weight * equivariance_loss(maps[:pairs], maps[pairs:], warp, masked=masked)
 
-        information = zero
-        if (weight := value_at(losses.mutual_information.weight, progress)) > 0:
-            views = two_view_types(network, seen, warp, images.shape, losses.mutual_information.temperature)
+        contrast = information = zero
+        contrast_weight = value_at(losses.contrast.weight, progress)
+        information_weight = value_at(losses.mutual_information.weight, progress)
+        if contrast_weight > 0 or information_weight > 0:
+            views = two_views(network, seen, warp, images.shape)
+        if contrast_weight > 0:
+            usable = self.ranks.join(views.usable.to(images.dtype)) > 0.5
+            first, second = (self.ranks.join(side)[usable] for side in (views.first, views.second))
+            contrast = contrast_weight * contrast_loss(first, second, losses.contrast.temperature)
+        if information_weight > 0:
             settings = losses.mutual_information
-            joint = joint_types(*views, self.ranks.mean)
-            information = weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
-        terms = Terms(reconstruction, kmeans, score_equivariance, feature_equivariance, information, quantisation)
-        return terms, seen.descriptors
+            joint = joint_types(*views.types(network, settings.temperature), self.ranks.mean)
+            information = information_weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
+        moved = (score_equivariance, feature_equivariance)
+        return Terms(reconstruction, kmeans, *moved, contrast, information, quantisation), seen.descriptors
 
     @torch.no_grad()
     def _usual(self, joint: Tensor) -> Tensor:
@@ -131,23 +140,37 @@ def _feature_form(seen: Encoding, losses: LossesConfig) -> Tensor:
     return seen.feature_map
 
 
-def two_view_types(
-    network: Network, seen: Encoding, warp: Warp, shape: torch.Size, temperature: float
-) -> tuple[Tensor, Tensor]:
-    """The types of the second view's keypoints and of the places in the first that they come from: (N, M) each."""
+@dataclass(frozen=True)
+class TwoViews:
+    """The second view's keypoints, and the places in the first that they come from."""
+
+    first: Tensor  # (n*K, C) descriptors, unit length
+    second: Tensor  # (n*K, C)
+    usable: Tensor  # (n*K,) bool: False where the place lies outside the first view
+
+    def types(self, network: Network, temperature: float) -> tuple[Tensor, Tensor]:
+        """Probabilities of the types in both views, (N, M) each, of what is usable."""
+        prototypes = network.prototypes.unit().detach()  # only the encoder learns from this
+        first, second = (
+            (side[self.usable] @ prototypes.T / temperature).softmax(-1) for side in (self.first, self.second)
+        )
+        return first, second
+
+
+def two_views(network: Network, seen: Encoding, warp: Warp, shape: torch.Size) -> TwoViews:
+    """seen: of n first views and their second views = warp(first), images of this shape."""
     pairs = len(seen.feature_map) // 2
     height, width = shape[-2:]
     second_xy = seen.keypoints.xy[pairs:].detach()  # (n, K, 2)
     image_xy = warp.source_points(network.to_image(second_xy), height, width)  # (n, K, 2) in the first view
     limit = image_xy.new_tensor([width - 1, height - 1])
     usable = ((image_xy >= 0) & (image_xy <= limit)).all(-1) & seen.keypoints.found[pairs:]  # (n, K)
-    prototypes = network.prototypes.unit().detach()  # only the encoder learns from this
 
-    def types(feature_map: Tensor, xy: Tensor) -> Tensor:
+    def read(feature_map: Tensor, xy: Tensor) -> Tensor:
         raw = read_bilinear(feature_map, xy)  # (n, K, C)
         standardised = network.descriptor_space.space == "standardised"
         values = seen.statistics.standardise(raw) if standardised else raw
-        cosine = F.normalize(values, dim=-1) @ prototypes.T  # (n, K, M)
-        return (cosine / temperature).softmax(-1)[usable]  # (N, M)
+        return F.normalize(values, dim=-1).flatten(0, 1)
 
-    return types(seen.feature_map[:pairs], network.to_map(image_xy)), types(seen.feature_map[pairs:], second_xy)
+    first = read(seen.feature_map[:pairs], network.to_map(image_xy))
+    return TwoViews(first, read(seen.feature_map[pairs:], second_xy), usable.flatten())

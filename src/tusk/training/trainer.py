@@ -22,7 +22,7 @@ from tusk.geometry.warp import Warp, sample_warp
 from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
 from tusk.model.network import seeded_network
 from tusk.training.distributed import Ranks
-from tusk.training.memory import DescriptorMemory, kmeans_centres, revive
+from tusk.training.memory import DescriptorMemory, kmeans_centres, revive, spectral_centres
 from tusk.training.objective import Objective, Terms, prototype_loss
 
 _SETTLED = 0.75  # share of the training after which types are left as they are
@@ -170,7 +170,7 @@ class Trainer:
         return value
 
     def _maybe_recentre(self, progress: float) -> None:
-        """Set the prototypes by k-means at the end of the warm-up and at each restart that is passed."""
+        """Set the prototypes from groups of descriptors after the warm-up and at each restart that is passed."""
         training = self.config.training
         passed = any(self.progress_before < place <= progress for place in training.prototype_restarts)
         if self.centred and not passed:
@@ -178,7 +178,8 @@ class Trainer:
         self.centred = True
 
         def centres() -> Tensor:
-            return kmeans_centres(self.memory.latest(), self.config.model.types, training.seed)
+            find = spectral_centres if training.prototype_start == "spectral" else kmeans_centres
+            return find(self.memory.latest(), self.config.model.types, training.seed)
 
         with torch.no_grad():
             self.network.prototypes.weight.copy_(self.ranks.from_first(centres))
