@@ -1,10 +1,8 @@
-"""The memory of descriptors, and k-means on it."""
+"""The memory of descriptors."""
 
-import numpy as np
 import torch
-import torch.nn.functional as F
 
-from tusk.training.memory import DescriptorMemory, kmeans_centres, revive, spectral_centres
+from tusk.training.memory import DescriptorMemory
 
 
 def test_keeps_the_latest():
@@ -20,53 +18,3 @@ def test_no_memory_keeps_only_the_newest_batch():
     memory.add(torch.zeros(4, 2))
     memory.add(torch.ones(3, 2))
     assert memory.latest().tolist() == [[1, 1]] * 3
-
-
-def test_kmeans_finds_separate_clusters_and_fills_up():
-    rng = np.random.default_rng(0)
-    centres = torch.eye(3, 5)
-    points = F.normalize(
-        centres.repeat_interleave(40, 0) + torch.tensor(rng.normal(size=(120, 5))).float() * 0.05, dim=-1
-    )
-    found = kmeans_centres(points, 3, seed=0)
-    assert ((found @ centres.T).amax(0) > 0.99).all()
-    few = kmeans_centres(points[:2], 4, seed=0)
-    assert few.shape == (4, 5)
-    torch.testing.assert_close(few.norm(dim=-1), torch.ones(4))
-
-
-def test_a_dead_type_takes_half_of_the_most_scattered():
-    centres = torch.eye(4, 5)
-    rng = np.random.default_rng(0)
-    noise = torch.tensor(rng.normal(size=(160, 5))).float() * 0.05
-    points = F.normalize(centres.repeat_interleave(40, 0) + noise, dim=-1)
-    # Two kinds share prototype 2; prototype 3 is far from everything.
-    prototypes = F.normalize(torch.stack([centres[0], centres[1], centres[2] + centres[3], -centres[0]]), dim=-1)
-    revived = revive(prototypes, points, seed=0)
-    assert torch.equal(revived[:2], prototypes[:2])
-    assert ((revived @ centres.T).amax(0) > 0.99).all()
-
-
-def test_living_types_are_left_alone():
-    points = F.normalize(torch.eye(4, 5).repeat(10, 1), dim=-1)
-    prototypes = torch.eye(4, 5)
-    assert torch.equal(revive(prototypes, points, seed=0), prototypes)
-    assert torch.equal(revive(prototypes, points[:1], seed=0), prototypes)  # too few to tell
-
-
-def test_spectral_groups_follow_chains_where_kmeans_cuts_them():
-    # Two long arcs on a sphere, one above the other: each is one chain of neighbours, and longer than they are apart.
-    rng = np.random.default_rng(0)
-    angle = rng.uniform(0, 2.8, 600)
-    height = np.where(np.arange(600) < 300, 0.35, -0.35)
-    points = np.stack([np.cos(angle), np.sin(angle), height], 1) + rng.normal(size=(600, 3)) * 0.02
-    points = F.normalize(torch.tensor(points).float(), dim=-1)
-    found = spectral_centres(points, 2, seed=0)
-    assert found[:, 2].abs().min() > 0.3 and found[0, 2] * found[1, 2] < 0
-    cut = kmeans_centres(points, 2, seed=0)
-    assert cut[:, 2].abs().max() < 0.2
-
-
-def test_spectral_with_few_descriptors_is_kmeans():
-    points = F.normalize(torch.randn(30, 4, generator=torch.Generator().manual_seed(0)), dim=-1)
-    assert torch.equal(spectral_centres(points, 3, seed=1), kmeans_centres(points, 3, seed=1))

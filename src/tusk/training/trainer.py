@@ -22,7 +22,8 @@ from tusk.geometry.warp import Warp, sample_warp
 from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
 from tusk.model.network import seeded_network
 from tusk.training.distributed import Ranks
-from tusk.training.memory import DescriptorMemory, kmeans_centres, revive, spectral_centres
+from tusk.training.groups import kmeans_centres, revive, spectral_centres
+from tusk.training.memory import DescriptorMemory
 from tusk.training.objective import Objective, Terms, prototype_loss
 
 _SETTLED = 0.75  # share of the training after which types are left as they are
@@ -178,8 +179,11 @@ class Trainer:
         self.centred = True
 
         def centres() -> Tensor:
-            find = spectral_centres if training.prototype_start == "spectral" else kmeans_centres
-            return find(self.memory.latest(), self.config.model.types, training.seed)
+            descriptors, types = self.memory.latest(), self.config.model.types
+            if training.prototype_start == "spectral":
+                even = self.config.losses.mutual_information.evenness >= 1
+                return spectral_centres(descriptors, types, training.seed, even=even)
+            return kmeans_centres(descriptors, types, training.seed)
 
         with torch.no_grad():
             self.network.prototypes.weight.copy_(self.ranks.from_first(centres))

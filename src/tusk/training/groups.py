@@ -1,0 +1,109 @@
+"""Groups of descriptors, from which prototypes start."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+def kmeans_centres(descriptors: Tensor, types: int, seed: int, restarts: int = 10) -> Tensor:
+    """(N, C) -> (M, C) of unit length: the best of several k-means runs.
+
+    With fewer descriptors than types the rest start as random directions.
+    """
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    found = min(types, len(descriptors))
+    with threadpool_limits(1):  # with several threads the sums, and so the centres, differ from run to run
+        fitted = KMeans(found, n_init=restarts, random_state=seed).fit(descriptors.cpu().numpy())
+    centres = torch.as_tensor(fitted.cluster_centers_, dtype=descriptors.dtype)
+    if found < types:
+        generator = torch.Generator().manual_seed(seed)
+        centres = torch.cat([centres, torch.randn(types - found, centres.shape[1], generator=generator)])
+    return F.normalize(centres, dim=-1).to(descriptors.device)
+
+
+def spectral_centres(descriptors: Tensor, types: int, seed: int, *, even: bool = True, neighbours: int = 10) -> Tensor:
+    """(N, C) -> (M, C) of unit length: the mean directions of the groups that spectral clustering finds.
+
+    Each descriptor is tied to its nearest ones, and groups are what few ties connect, whatever their shape. `even`
+    groups are of about the same size. Where there are too few descriptors for that, k-means stands in.
+    """
+    if len(descriptors) < max(20 * types, 2 * neighbours):
+        return kmeans_centres(descriptors, types, seed)
+    from sklearn.cluster import KMeans
+    from sklearn.manifold import spectral_embedding
+    from sklearn.neighbors import kneighbors_graph
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that groups are quite apart is welcome
+        ties = kneighbors_graph(descriptors.cpu().numpy(), neighbours)
+        ties = (ties + ties.T) / 2
+        # Twice as many directions as groups: the first ones part what is far apart, not what is equally many.
+        places = spectral_embedding(ties, n_components=2 * types, random_state=seed, drop_first=False)  # (N, 2*M)
+        places = places / (np.linalg.norm(places, axis=1, keepdims=True) + 1e-12)
+        if even:
+            labels = even_groups(places, types, seed)
+        else:
+            labels = KMeans(types, n_init=10, random_state=seed).fit_predict(places)
+    group = torch.as_tensor(labels, device=descriptors.device).long()
+    sums = descriptors.new_zeros(types, descriptors.shape[1]).index_add(0, group, descriptors)
+    return F.normalize(sums, dim=-1)
+
+
+def even_groups(places: NDArray[np.floating], groups: int, seed: int, restarts: int = 6) -> NDArray[np.int64]:
+    """(N, D) -> (N,) group numbers: k-means whose groups are drawn to the same size, the best of several runs.
+
+    Each round shares the points out by Sinkhorn's scaling, so that every group gets as much of them as any other, and
+    moves the centres to the means.
+    """
+    from sklearn.cluster import kmeans_plusplus
+
+    random = np.random.RandomState(seed)
+    best_cost, best = np.inf, np.zeros(len(places), np.int64)
+    squares = (places**2).sum(1)[:, None]
+    for _ in range(restarts):
+        centres, _ = kmeans_plusplus(places, groups, random_state=random)
+        for _ in range(30):
+            distance = np.maximum(squares - 2 * places @ centres.T + (centres**2).sum(1), 0)  # (N, M)
+            # Soft by a fiftieth of the usual distance: sharp enough to be k-means, soft enough to be shared out.
+            share = np.exp(-(distance - distance.min(1, keepdims=True)) / (0.02 * distance.mean() + 1e-12))
+            column = np.ones(groups)
+            for _ in range(20):
+                row = 1 / (share @ column)
+                column = len(places) / groups / np.maximum(share.T @ row, 1e-300)
+            share = row[:, None] * share * column
+            share /= share.sum(1, keepdims=True)
+            centres = share.T @ places / share.sum(0)[:, None]
+        cost = float((share * distance).sum())
+        if cost < best_cost:
+            best_cost, best = cost, share.argmax(1)
+    return best
+
+
+def revive(prototypes: Tensor, descriptors: Tensor, seed: int, least: float = 0.1) -> Tensor:
+    """Prototypes (M, C) of unit length, where those that hardly any descriptor (N, C) is nearest to are put to use.
+
+    A type is dead where it has less than `least` of an even share. It takes over half of the most scattered type,
+    which is where two kinds of things most likely hide under one name: k-means with two centres tells the halves.
+    """
+    prototypes = prototypes.clone()
+    for dead in range(len(prototypes)):
+        cosine, nearest = (descriptors @ prototypes.T).max(-1)  # (N,) each
+        count = torch.bincount(nearest, minlength=len(prototypes))
+        if count[dead] >= least * len(descriptors) / len(prototypes):
+            continue
+        scatter = torch.zeros(len(prototypes), dtype=cosine.dtype, device=cosine.device)
+        scatter.index_add_(0, nearest, 1 - cosine)
+        crowded = int(scatter.argmax())
+        if crowded == dead or count[crowded] < 2:
+            continue
+        prototypes[[crowded, dead]] = kmeans_centres(descriptors[nearest == crowded], 2, seed)
+    return prototypes
