@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tusk.config import Config
+from tusk.errors import UsageError
 from tusk.training.trainer import NotFiniteError, Trainer, learning_rate
 
 BASE = {
@@ -139,3 +140,37 @@ def test_one_cycle():
     assert learning_rate(training, 0.3) == pytest.approx(0.003)
     assert learning_rate(training, 1.0) < 1e-6
     assert learning_rate(configured().training, 0.7) == 1e-3
+
+
+def test_a_compiled_step_is_the_same_step():
+    small = {"levels": 1}  # compiling takes its time
+    plain, _ = train(configured(model=small), 1)
+    compiled, _ = train(configured(model=small, training={"compile": True}), 1)
+    assert compiled.network.state_dict().keys() == plain.network.state_dict().keys()
+    for ours, theirs in zip(compiled.body, plain.body, strict=True):
+        torch.testing.assert_close(ours.grad, theirs.grad, atol=1e-5, rtol=1e-3)
+
+
+def test_without_a_compiler_it_says_so(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(UsageError, match=r"training\.compile: no C\+\+ compiler was found"):
+        Trainer(configured(training={"compile": True}))
+
+
+def test_the_decoder_starts_at_the_mean_colour():
+    trainer = Trainer(configured(training={"start_at_mean": True, "learning_rate": 1e-9}))
+    images = next(squares())
+    images[:, 1] //= 2
+    trainer.train_step(images, 0.0)
+    bias = trainer.network.decoder.unet.last.bias.detach()
+    mean = images.float().div(255).mean((0, 2, 3))
+    torch.testing.assert_close(torch.sigmoid(bias), mean, atol=1e-4, rtol=0)
+
+
+def test_painting_the_first_view_alone_leaves_the_second_out():
+    both, first = (
+        train(configured(losses={"reconstruction": {"views": views}}), 1)[1][0] for views in ("both", "first")
+    )
+    assert first.losses["reconstruction"] != both.losses["reconstruction"]
+    for name in ("kmeans", "score_equivariance", "feature_equivariance"):
+        assert first.losses[name] == both.losses[name]

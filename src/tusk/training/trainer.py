@@ -7,6 +7,8 @@ report = trainer.train_step(images, progress)     # images: uint8 (n, 3, H, W), 
 from __future__ import annotations
 
 import math
+import os
+import shutil
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
@@ -17,7 +19,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from tusk.config import Config, TrainingConfig
 from tusk.data.fetch import default_data_dir
-from tusk.errors import UserError
+from tusk.errors import UsageError, UserError
 from tusk.geometry.warp import Warp, sample_warp
 from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
 from tusk.model.network import seeded_network
@@ -70,9 +72,11 @@ class Trainer:
         self.joint = objective.joint  # how types met in the last batches: part of the state
         self.objective: nn.Module = objective
         if training.compile:
+            if device == "cpu" and shutil.which(os.environ.get("CXX", "g++")) is None:
+                raise UsageError("training.compile", "no C++ compiler was found", "install g++, or leave it out")
             # In place, so that the names of the weights stay as they are.
             self.network.encoder.compile()
-            self.network.decoder.compile()
+            self.network.decoder.unet.compile()
         if self.ranks.world > 1:
             self.objective = DistributedDataParallel(objective)
         self.body = [*self.network.encoder.parameters(), *self.network.decoder.parameters()]
