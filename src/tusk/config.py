@@ -158,6 +158,8 @@ class ReconstructionConfig(Part):
     weight: Schedule = 1.0
     views: Literal["both", "first"] = "both"
     """Paint both views of a pair, as in the paper, or the first only, which saves half of the decoder's time."""
+    relative: bool = False
+    """Count the error as a share of the images' variance: then it weighs alike for dark, pale and contrasty images."""
     vgg16: Path | None = None
     """File with the weights of VGG16 for the perceptual loss."""
 
@@ -303,9 +305,10 @@ class Config(Part):
             or losses.equivariance.features == "standardised"
             or losses.mutual_information.weight != 0
             or losses.contrast.weight != 0
+            or losses.reconstruction.relative
         ):
             raise ValueError(
                 "training.micro_batch needs losses that split over images: not standardised descriptors or features, "
-                "nor contrast or mutual information"
+                "nor a relative reconstruction error, contrast or mutual information"
             )
         return self

@@ -174,3 +174,16 @@ def test_painting_the_first_view_alone_leaves_the_second_out():
     assert first.losses["reconstruction"] != both.losses["reconstruction"]
     for name in ("kmeans", "score_equivariance", "feature_equivariance"):
         assert first.losses[name] == both.losses[name]
+
+
+def test_a_relative_error_is_the_same_for_pale_images():
+    def first_error(divisor, relative):
+        config = configured(losses={"reconstruction": {"relative": relative}}, training={"start_at_mean": True})
+        trainer = Trainer(config)
+        with torch.no_grad():
+            trainer.network.decoder.unet.last.weight.zero_()  # it paints the mean colour
+        return trainer.train_step(next(squares()) // divisor, 0.0).losses["reconstruction"]
+
+    assert first_error(1, True) == pytest.approx(1.0, rel=0.05)
+    assert first_error(5, True) == pytest.approx(1.0, rel=0.05)
+    assert first_error(5, False) < 0.1 * first_error(1, False)

@@ -22,6 +22,7 @@ def first_step(kind, ranks):
             "model": {"descriptor_space": "standardised"},
             "losses": {
                 "equivariance": {"features": "standardised", "feature_weight": 1.0},
+                "reconstruction": {"relative": True},
                 "contrast": {"weight": 0.5},
                 "mutual_information": {"weight": 1.0},
             },

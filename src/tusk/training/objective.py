@@ -73,6 +73,8 @@ class Objective(nn.Module):
         decoded = network.decode(seen.keypoints[shown], carried[shown], size, variance)
         painted = self._reconstruction_loss(images[shown], decoded.reconstruction)
         reconstruction = value_at(losses.reconstruction.weight, progress) * painted
+        if losses.reconstruction.relative:
+            reconstruction = reconstruction / self._variance(images)
 
         kmeans = zero
         if (weight := value_at(losses.kmeans.weight, progress)) > 0:
@@ -103,6 +105,13 @@ class Objective(nn.Module):
             information = information_weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
         moved = (score_equivariance, feature_equivariance)
         return Terms(reconstruction, kmeans, *moved, contrast, information, quantisation), seen.descriptors
+
+    @torch.no_grad()
+    def _variance(self, images: Tensor) -> Tensor:
+        """Of the images (B, 3, H, W) of all processes, over pixels and images, the mean of the channels."""
+        mean = self.ranks.mean(images.mean((0, 2, 3)))
+        square = self.ranks.mean(images.square().mean((0, 2, 3)))
+        return (square - mean.square()).mean().clamp_min(1e-4)
 
     @torch.no_grad()
     def _usual(self, joint: Tensor) -> Tensor:
