@@ -27,7 +27,7 @@ def test_a_dead_type_takes_half_of_the_most_scattered():
     points = F.normalize(centres.repeat_interleave(40, 0) + noise, dim=-1)
     # Two kinds share prototype 2; prototype 3 is far from everything.
     prototypes = F.normalize(torch.stack([centres[0], centres[1], centres[2] + centres[3], -centres[0]]), dim=-1)
-    revived = revive(prototypes, points, seed=0)
+    revived = revive(prototypes, points, seed=0, least=0.1)
     assert torch.equal(revived[:2], prototypes[:2])
     assert ((revived @ centres.T).amax(0) > 0.99).all()
 
@@ -35,8 +35,8 @@ def test_a_dead_type_takes_half_of_the_most_scattered():
 def test_living_types_are_left_alone():
     points = F.normalize(torch.eye(4, 5).repeat(10, 1), dim=-1)
     prototypes = torch.eye(4, 5)
-    assert torch.equal(revive(prototypes, points, seed=0), prototypes)
-    assert torch.equal(revive(prototypes, points[:1], seed=0), prototypes)  # too few to tell
+    assert torch.equal(revive(prototypes, points, seed=0, least=0.1), prototypes)
+    assert torch.equal(revive(prototypes, points[:1], seed=0, least=0.1), prototypes)  # too few to tell
 
 
 def test_spectral_groups_follow_chains_where_kmeans_cuts_them():

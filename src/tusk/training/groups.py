@@ -88,7 +88,7 @@ def even_groups(places: NDArray[np.floating], groups: int, seed: int, restarts: 
     return best
 
 
-def revive(prototypes: Tensor, descriptors: Tensor, seed: int, least: float = 0.1) -> Tensor:
+def revive(prototypes: Tensor, descriptors: Tensor, seed: int, least: float) -> Tensor:
     """Prototypes (M, C) of unit length, where those that hardly any descriptor (N, C) is nearest to are put to use.
 
     A type is dead where it has less than `least` of an even share. It takes over half of the most scattered type,

@@ -200,8 +200,11 @@ class Trainer:
             return
         prototypes = self.network.prototypes
 
+        # Where types are expected to be even, a rare one is likely a misfit; elsewhere it may be a rare kind of thing.
+        least = 0.3 if self.config.losses.mutual_information.evenness >= 1 else 0.1
+
         def revived() -> Tensor:
-            return revive(prototypes.unit().detach(), self.memory.latest(), self.config.training.seed)
+            return revive(prototypes.unit().detach(), self.memory.latest(), self.config.training.seed, least)
 
         wanted = self.ranks.from_first(revived)
         changed = (wanted != prototypes.unit().detach()).any(-1)  # (M,)
