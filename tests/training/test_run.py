@@ -14,6 +14,7 @@ from tests.training.test_trainer import configured
 from tusk.data.dataset import Truth
 from tusk.geometry.warp import Warp
 from tusk.model.storage import load_model
+from tusk.presets import load_config, to_yaml
 from tusk.training.distributed import Ranks
 from tusk.training.run import Run, look_at
 from tusk.training.show import Show
@@ -131,3 +132,13 @@ def test_looks_before_there_are_types_do_not_count(tmp_path):
     path = run_in(tmp_path, config).train(resume=False)
     assert load_model(path).provenance["agreement"] is None
     assert not (tmp_path / "checkpoints" / "best.json").exists()
+
+
+def test_a_run_of_an_older_version_goes_on(tmp_path):
+    """Its config.yaml lacks a setting that came later."""
+    text = "\n".join(line for line in to_yaml(CONFIG).splitlines() if "keep_every" not in line)
+    (tmp_path / "config.yaml").write_text(text)
+    first = run_in(tmp_path, CONFIG)
+    first.train(resume=False)
+    assert load_config(None, tmp_path / "config.yaml") == CONFIG
+    assert run_in(tmp_path, CONFIG).train(resume=True) == tmp_path / "model.safetensors"

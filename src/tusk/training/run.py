@@ -78,7 +78,10 @@ class Run:
         """Train to the end; -> the model file."""
         trainer = Trainer(self.config, self.ranks)
         kept = self.config.training.keep_every
-        checkpoints = Checkpoints(self.folder / "checkpoints", to_yaml(self.config), kept)
+        # The text as it was written: a newer tusk may know more settings, and would write it otherwise.
+        stored = self.folder / "config.yaml"
+        text = stored.read_text(encoding="utf-8") if stored.exists() else to_yaml(self.config)
+        checkpoints = Checkpoints(self.folder / "checkpoints", text, kept)
         seconds, rollbacks = 0.0, 0
         if resume and self.ranks.from_first(lambda: checkpoints.manifest() is not None):
             manifest = checkpoints.restore(trainer)
