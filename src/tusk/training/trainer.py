@@ -134,7 +134,12 @@ class Trainer:
             chosen = slice(start, min(start + part, pairs))
             views = torch.cat([first[chosen], second[chosen]])  # (2p, 3, H, W)
             with self._gradients_stay_here(unless=chosen.stop == pairs):
-                terms, descriptors = self.objective(views, warp[chosen], progress)
+                try:
+                    terms, descriptors = self.objective(views, warp[chosen], progress)
+                except Exception as error:
+                    if (fault := _compiler_fault(error)) is None:
+                        raise
+                    raise fault from error
                 share = len(views) / (2 * pairs)
                 loss = terms.total() * share
                 if single_stage:
@@ -228,6 +233,14 @@ class Trainer:
                 f"it is not a finite number at step {self.step}",
                 "lower training.learning_rate, or the weight of that loss",
             )
+
+
+def _compiler_fault(error: Exception) -> UsageError | None:
+    """What the compiler could not do, as one sentence; None for any other error."""
+    if not type(error).__module__.startswith(("torch._inductor", "torch._dynamo")):
+        return None
+    why = f"torch could not compile the network ({str(error).splitlines()[0][:150]})"
+    return UsageError("training.compile", why, "leave it out")
 
 
 def learning_rate(training: TrainingConfig, progress: float) -> float:
