@@ -18,10 +18,9 @@ from tusk.presets import load_config, to_yaml
 from tusk.training.seeds import store_seeds, stored_seeds, train_seeds
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from tusk.data.dataset import Dataset
     from tusk.training.distributed import Ranks
+    from tusk.training.show import Show
 
 _HELP = """\
 usage: tusk train [SOURCE] [flags]       tusk train --resume RUN
@@ -104,7 +103,7 @@ def _train(job: Job, *, resume: bool, named: bool) -> None:
     # Whatever can be refused is refused before a folder is made.
     config = job.config
     check_size(config.model, config.data.size, config.data.size, config.model.keypoints)
-    _open(config)
+    data = _open(config)
     ranks = join_ranks()
     try:
         folder = job.folder
@@ -121,11 +120,11 @@ def _train(job: Job, *, resume: bool, named: bool) -> None:
                 begun = (place / "config.yaml").is_file()
                 if not begun:
                     ranks.from_first(lambda: _fresh(place, True, replace(job, config=own, seeds=[])))
-                return _one(replace(job, config=own, folder=place), ranks, Console(stderr=True), resume=begun)
+                return _one(replace(job, config=own, folder=place), _open(own), ranks, show, resume=begun)
 
             path = train_seeds(folder, job.seeds, one, writes=ranks.first, say=show.say)
         else:
-            path = _one(replace(job, folder=folder), ranks, Console(stderr=True), resume=resume)
+            path = _one(replace(job, folder=folder), data, ranks, show, resume=resume)
         if ranks.first:
             show.say(f"Results are in {folder}")
             print(path)
@@ -135,13 +134,10 @@ def _train(job: Job, *, resume: bool, named: bool) -> None:
         raise
 
 
-def _one(job: Job, ranks: Ranks, console: Console, *, resume: bool) -> Path:
+def _one(job: Job, data: tuple[Dataset, Dataset], ranks: Ranks, show: Show, *, resume: bool) -> Path:
     from tusk.training.run import Run, look_at
-    from tusk.training.show import Show
 
-    config = job.config
-    show = Show(console, quiet=not ranks.first)
-    dataset, unseen = _open(config)
+    config, (dataset, unseen) = job.config, data
     show.say(f"{len(dataset)} images of {dataset.name}, {config.model.keypoints} keypoints, {config.model.types} types")
     run = Run(config, job.folder, dataset, look_at(unseen), show, job.command, ranks, job.tensorboard)
     return run.train(resume=resume)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,7 +61,5 @@ def train_seeds(
         table.writerow([seed, fact["agreement"], fact["minutes"], fact["steps"], seed == best])
         say(f"Seed {seed}: agreement {fact['agreement']}, {fact['minutes']} minutes{', kept' if seed == best else ''}")
     write_whole(folder / "seeds.csv", rows.getvalue().encode())
-    part = folder / ".model.part"
-    shutil.copyfile(models[best], part)
-    part.replace(kept)
+    write_whole(kept, models[best].read_bytes())
     return kept
