@@ -80,6 +80,11 @@ class WarpConfig(Part):
     """Rotation is uniform in +- this many radians."""
     translate: NotNegative = 0.0
     """The whole image moves by up to this in x and in y: without it, a place in the image can pass for a type."""
+    local: NotNegative = 0.0
+    """Beyond that, each place moves by up to this on its own, smoothly from place to place: things change their shape,
+    each in its own way, where the spline mostly moves, turns and stretches them."""
+    local_cells: Annotated[int, Field(ge=2, le=64)] = 8
+    """The image's side over the distance at which places move independently: about two cells to a thing."""
     colour_jitter: Fraction = 0.0
     """Brightness, contrast, saturation and (a tenth of it) hue change by up to this share."""
     border: Literal["black", "white", "reflect"] = "reflect"
@@ -104,6 +109,9 @@ class ModelConfig(Part):
     padding: Literal["zeros", "replicate"] = "zeros"
     """What the encoder sees beyond the image's edge. Zeros, as in the paper, tell it where the edge is: the corners of
     an image can then become keypoints, and places in it types."""
+    every_level: bool = False
+    """Features are the sum of what all levels of the encoder's U-Net say, instead of the finest one's alone (the
+    paper): a narrow network's finest level has too few channels to say both where a thing is and what it is."""
     window: Annotated[int, Field(ge=3)] = 13
     """Side in image pixels of the window for non-maximum suppression and soft-argmax: about the size of a thing."""
     temperature: Positive = 0.2
@@ -204,6 +212,10 @@ class MutualInformationConfig(Part):
     temperature: Positive = 0.1
     memory: Annotated[float, Field(ge=0, lt=1)] = 0.0
     """How much of the joint distribution of types is that of earlier batches: a single batch counts it only roughly."""
+    neighbours: Fraction = 0.0
+    """How much of it is asked of a keypoint and the one most like it in other images (of `training.memory`), instead
+    of the same keypoint in two views: what is much alike should be of one type, even where no warp leads from one to
+    the other."""
     evenness: NotNegative = 1.0
     """Weight of the even use of types; lower it where types are of very uneven frequency."""
 

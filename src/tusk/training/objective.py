@@ -18,6 +18,7 @@ from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.keypoints import read_bilinear
 from tusk.model.network import Encoding, Network, standardise_map
 from tusk.training.distributed import Ranks
+from tusk.training.memory import DescriptorMemory
 
 Reconstruction = Callable[[Tensor, Tensor], Tensor]
 
@@ -43,8 +44,16 @@ class Objective(nn.Module):
 
     joint: Tensor  # (M, M)
 
-    def __init__(self, network: Network, config: Config, reconstruction_loss: Reconstruction, ranks: Ranks) -> None:
+    def __init__(
+        self,
+        network: Network,
+        config: Config,
+        reconstruction_loss: Reconstruction,
+        ranks: Ranks,
+        memory: DescriptorMemory,
+    ) -> None:
         super().__init__()
+        self.memory = memory
         self.network = network
         self.config = config
         self.ranks = ranks
@@ -101,10 +110,29 @@ class Objective(nn.Module):
             contrast = contrast_weight * contrast_loss(first, second, losses.contrast.temperature)
         if information_weight > 0:
             settings = losses.mutual_information
-            joint = joint_types(*views.types(network, settings.temperature), self.ranks.mean)
+            joint = self._joint(views)
             information = information_weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
         moved = (score_equivariance, feature_equivariance)
         return Terms(reconstruction, kmeans, *moved, contrast, information, quantisation), seen.descriptors
+
+    def _joint(self, views: TwoViews) -> Tensor:
+        """How often types meet, (M, M): in two views of a keypoint, and in a keypoint and its like elsewhere."""
+        settings = self.config.losses.mutual_information
+        joint = joint_types(*views.types(self.network, settings.temperature), self.ranks.mean)
+        if settings.neighbours == 0 or not len(self.memory):
+            return joint
+        others = self.memory.latest()  # (N, C), of other images: this step's own are added after it
+
+        def alike(side: Tensor) -> Tensor:
+            return others[(side.detach() @ others.T).argmax(-1)]
+
+        nearest = TwoViews(
+            torch.cat([views.first, views.second]),
+            torch.cat([alike(views.first), alike(views.second)]),
+            views.usable.repeat(2),
+        )
+        found = joint_types(*nearest.types(self.network, settings.temperature), self.ranks.mean)
+        return joint.lerp(found, settings.neighbours)
 
     @torch.no_grad()
     def _variance(self, images: Tensor) -> Tensor:

@@ -68,7 +68,7 @@ class Trainer:
             weights = config.losses.reconstruction.vgg16 or default_data_dir() / "vgg16.safetensors"
             painted = load_perceptual_loss(weights).to(device)
         self.network.prototypes.requires_grad_(False)  # not DistributedDataParallel's business
-        objective = Objective(self.network, config, painted, self.ranks).to(device)
+        objective = Objective(self.network, config, painted, self.ranks, self.memory).to(device)
         self.joint = objective.joint  # how types met in the last batches: part of the state
         self.objective: nn.Module = objective
         if training.compile:
