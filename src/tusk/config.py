@@ -85,6 +85,8 @@ class WarpConfig(Part):
     each in its own way, where the spline mostly moves, turns and stretches them."""
     local_cells: Annotated[int, Field(ge=2, le=64)] = 8
     """The image's side over the distance at which places move independently: about two cells to a thing."""
+    swell: Fraction = 0.0
+    """Bright parts grow, or dark ones, by up to this share of a pixel: strokes become thicker or thinner."""
     colour_jitter: Fraction = 0.0
     """Brightness, contrast, saturation and (a tenth of it) hue change by up to this share."""
     border: Literal["black", "white", "reflect"] = "reflect"
@@ -128,8 +130,9 @@ class ModelConfig(Part):
     """One picture from all keypoints together, or one layer with transparency for each (which gives masks)."""
     layer_window: Annotated[int, Field(ge=8)] | None = None
     """Decode a layer only in a window of this many image pixels around its keypoint."""
-    background: Literal["none", "colour"] = "none"
-    """Behind the layers: nothing, or one learnt colour, so that keypoints may stay unused."""
+    background: Literal["none", "colour", "picture"] = "none"
+    """Behind the layers: nothing, one learnt colour, or one learnt picture (for a camera that stands still) whose light
+    follows each image. With one, keypoints may stay unused."""
     type_distance: Literal["norm", "mean-square"] = "norm"
     """Distance of a descriptor from a prototype; `mean-square` is the authors' variant."""
     type_scale: Positive = 1.0
@@ -220,11 +223,21 @@ class MutualInformationConfig(Part):
     """Weight of the even use of types; lower it where types are of very uneven frequency."""
 
 
+class OpacityConfig(Part):
+    """Layers should be clear where the background does as well, so that masks end where things end."""
+
+    weight: Schedule = 0.0
+    """Of the share of the image that layers cover."""
+
+
 class ContrastConfig(Part):
     """A keypoint should be known again in the other view among all keypoints of the batch."""
 
     weight: Schedule = 0.0
     temperature: Positive = 0.2
+    neighbours: Schedule = 0.0
+    """How much of it is asked of the keypoint most like it in other images (of `training.memory`) in place of its own
+    other view: what it shares with its like is what kind of thing it is, where two views share every detail."""
 
 
 class LossesConfig(Part):
@@ -235,6 +248,7 @@ class LossesConfig(Part):
     equivariance: EquivarianceConfig = EquivarianceConfig()
     prototypes: PrototypesConfig = PrototypesConfig()
     contrast: ContrastConfig = ContrastConfig()
+    opacity: OpacityConfig = OpacityConfig()
     mutual_information: MutualInformationConfig = MutualInformationConfig()
 
 
@@ -312,6 +326,8 @@ class Config(Part):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         losses, training = self.losses, self.training
+        if losses.opacity.weight != 0 and self.model.background == "none":
+            raise ValueError("losses.opacity needs model.background: without one, layers have to cover everything")
         if training.micro_batch is not None and (
             self.model.descriptor_space == "standardised"
             or losses.equivariance.features == "standardised"

@@ -51,15 +51,25 @@ class Warp:
     border: Literal["black", "white", "reflect"]
     colours: Colours | None = None
     local: Tensor | None = None  # (B, 2, G, G): added to the spline, at the knots of a grid over the frame
+    swell: Tensor | None = None  # (B,): above 0 bright parts grow, below 0 dark ones, by this share of a pixel
 
     def __getitem__(self, part: slice) -> Warp:
         """The warps of a part of the batch."""
+
+        def of_part(value: Tensor | None) -> Tensor | None:
+            return None if value is None else value[part]
+
         colours = None if self.colours is None else self.colours[part]
-        return Warp(self.spline[part], self.border, colours, None if self.local is None else self.local[part])
+        return Warp(self.spline[part], self.border, colours, of_part(self.local), of_part(self.swell))
 
     def images(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) in [0, 1] -> the same, warped and recoloured."""
         warped = self.maps(images)
+        if self.swell is not None:
+            share = self.swell.view(-1, 1, 1, 1)
+            brightest = F.max_pool2d(warped, 3, 1, 1)
+            darkest = -F.max_pool2d(-warped, 3, 1, 1)
+            warped = warped + share.clamp_min(0) * (brightest - warped) - share.clamp_max(0) * (darkest - warped)
         return warped if self.colours is None else self.colours(warped)
 
     def maps(self, values: Tensor) -> Tensor:
@@ -154,9 +164,10 @@ def sample_warp(config: WarpConfig, batch: int, generator: torch.Generator, devi
         knots = round(config.local_cells * _FRAME) + 1
         local = uniform(batch, 2, knots, knots, reach=config.local / _FRAME).to(device)
 
+    swell = uniform(batch, reach=config.swell).to(device) if config.swell > 0 else None
     colours = None
     if config.colour_jitter > 0:
         jitter = config.colour_jitter
         change = uniform(4, batch, reach=jitter).to(device)
         colours = Colours(change[0], 1 + change[1], 1 + change[2], change[3] * 0.1 * 2 * math.pi)
-    return Warp(spline, config.border, colours, local)
+    return Warp(spline, config.border, colours, local, swell)

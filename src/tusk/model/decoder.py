@@ -9,12 +9,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tusk.model.background import Background, Kind
 from tusk.model.compressed import paint_layers
 from tusk.model.splat import splat_each, splat_sum
 from tusk.model.unet import UNet
 
 Mode = Literal["plain", "layers"]
-Background = Literal["none", "colour"]
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Decoder(nn.Module):
         stride: int,
         mode: Mode = "plain",
         window: int | None = None,
-        background: Background = "none",
+        background: Kind = "none",
     ) -> None:
         super().__init__()
         self.stride = stride
         self.mode = mode
         self.window = window
         self.unet = UNet(channels, (3 if mode == "plain" else 4) * stride**2, width, levels)
-        self.background = nn.Parameter(torch.zeros(3)) if background == "colour" else None
+        self.background = None if background == "none" else Background(background)
 
     @torch.no_grad()
     def start_at(self, colour: Tensor) -> None:
@@ -59,12 +59,21 @@ class Decoder(nn.Module):
         outputs = self.unet.last.bias.view(-1, self.stride**2)  # the channels that unfold to R, G, B and alpha
         outputs[:3] = logit[:, None]
         if self.background is not None:
-            self.background.copy_(logit)
+            self.background.start_at(logit)
 
     def forward(
-        self, xy: Tensor, score: Tensor, descriptors: Tensor, size: tuple[int, int], variance: float
+        self,
+        xy: Tensor,
+        score: Tensor,
+        descriptors: Tensor,
+        size: tuple[int, int],
+        variance: float,
+        afar: Tensor | None = None,
     ) -> Decoded:
-        """xy (B, K, 2) in feature-map pixels, score (B, K), descriptors (B, K, C), size (H, W) of the feature map."""
+        """xy (B, K, 2) in feature-map pixels, score (B, K), descriptors (B, K, C), size (H, W) of the feature map.
+
+        afar (B, 3, 4, 4): the images from afar, for a background whose light follows them.
+        """
         if self.mode == "plain":
             splat = splat_sum(xy, score, descriptors, *size, variance)  # (B, C, H/s, W/s)
             painted = F.pixel_shuffle(self.unet(splat), self.stride)  # (B, 3, H, W)
@@ -76,7 +85,7 @@ class Decoder(nn.Module):
             inside = None
         else:
             painted, inside = self._paint_windows(xy, score, descriptors, size, variance)
-        return self._blend(torch.sigmoid(painted[:, :, :3]), painted[:, :, 3:], inside)
+        return self._blend(torch.sigmoid(painted[:, :, :3]), painted[:, :, 3:], inside, afar)
 
     def _paint_windows(
         self, xy: Tensor, score: Tensor, descriptors: Tensor, size: tuple[int, int], variance: float
@@ -109,15 +118,15 @@ class Decoder(nn.Module):
             inside.view(batch, count, 1, height, width),
         )
 
-    def _blend(self, rgb: Tensor, logit: Tensor, inside: Tensor | None) -> Decoded:
+    def _blend(self, rgb: Tensor, logit: Tensor, inside: Tensor | None, afar: Tensor | None) -> Decoded:
         """rgb (B, K, 3, H, W), alpha logits (B, K, 1, H, W) -> the picture: softmax of alpha over the layers."""
         if inside is not None:
             logit = logit.masked_fill(~inside, -torch.inf)
         if self.background is not None:
-            # The background is one more layer of a single learnt colour whose logit is 0 everywhere.
+            # The background is one more layer, whose logit is 0 everywhere.
             alpha = torch.cat([logit, torch.zeros_like(logit[:, :1])], 1).softmax(1)
             layers, behind = alpha[:, :-1], alpha[:, -1]
-            base = behind * torch.sigmoid(self.background)[:, None, None]  # (B, 3, H, W)
+            base = behind * self.background(afar, (logit.shape[-2], logit.shape[-1]))  # (B, 3, H, W)
             return Decoded((layers * rgb).sum(1) + base, rgb, layers)
         if inside is not None:
             # A pixel that no window covers belongs to nobody and stays black.

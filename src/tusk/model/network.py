@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tusk.config import ModelConfig
 from tusk.errors import DataError, UsageError
+from tusk.model.background import seen_from_afar
 from tusk.model.decoder import Decoded, Decoder
 from tusk.model.descriptors import DescriptorSpace, Statistics
 from tusk.model.encoder import Encoder
@@ -27,6 +28,7 @@ class Encoding:
     keypoints: Keypoints  # in pixels of those maps
     descriptors: Tensor  # (B, K, C) of length 1
     statistics: Statistics  # what the descriptors were standardised with
+    afar: Tensor  # (B, 3, 4, 4): the images from afar, for a background whose light follows them
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class Network(nn.Module):
                 f"ask for at most {least}, or use a smaller model.window",
             )
         probability = self.prototypes(seen.descriptors)  # (B, K, M)
-        decoded = self.decode(points, seen.descriptors, (image.shape[-2], image.shape[-1]))
+        size = (image.shape[-2], image.shape[-1])
+        decoded = self.decode(points, seen.descriptors, size, afar=seen.afar)
         return Output(
             feature_map=seen.feature_map,
             score_map=seen.score_map,
@@ -110,17 +113,25 @@ class Network(nn.Module):
         )
         read = read_bilinear if config.descriptor_read == "bilinear" else read_truncated
         descriptors, statistics = self.descriptor_space(read(feature_map, points.xy))  # (B, K, C)
-        return Encoding(feature_map, score_map, points, descriptors, statistics)
+        return Encoding(feature_map, score_map, points, descriptors, statistics, seen_from_afar(image))
 
     def decode(
-        self, points: Keypoints, descriptors: Tensor, size: tuple[int, int], variance: float | None = None
+        self,
+        points: Keypoints,
+        descriptors: Tensor,
+        size: tuple[int, int],
+        variance: float | None = None,
+        afar: Tensor | None = None,
     ) -> Decoded:
-        """Keypoints in feature-map pixels and descriptors (B, K, C) -> an image of size (H, W), and its layers."""
+        """Keypoints in feature-map pixels and descriptors (B, K, C) -> an image of size (H, W), and its layers.
+
+        afar (B, 3, 4, 4), of the encoding: what a background whose light follows the image is lit by.
+        """
         height, width = size
         step = self.config.multiple
         padded = (-(-height // step) * step // self.config.stride, -(-width // step) * step // self.config.stride)
         used = self.config.variance if variance is None else variance
-        decoded: Decoded = self.decoder(points.xy, points.score, descriptors, padded, used)
+        decoded: Decoded = self.decoder(points.xy, points.score, descriptors, padded, used, afar)
         if decoded.reconstruction.shape[-2:] == (height, width):
             return decoded
         crop = (..., slice(height), slice(width))

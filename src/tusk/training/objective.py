@@ -34,6 +34,7 @@ class Terms:
     contrast: Tensor
     mutual_information: Tensor
     quantisation: Tensor
+    opacity: Tensor
 
     def total(self) -> Tensor:
         return torch.stack([getattr(self, field.name) for field in fields(self)]).sum()
@@ -79,11 +80,15 @@ class Objective(nn.Module):
         variance = None if training.variance is None else value_at(training.variance, progress)
         shown = slice(pairs if losses.reconstruction.views == "first" else 2 * pairs)
         size = (images.shape[-2], images.shape[-1])
-        decoded = network.decode(seen.keypoints[shown], carried[shown], size, variance)
+        decoded = network.decode(seen.keypoints[shown], carried[shown], size, variance, seen.afar[shown])
         painted = self._reconstruction_loss(images[shown], decoded.reconstruction)
         reconstruction = value_at(losses.reconstruction.weight, progress) * painted
         if losses.reconstruction.relative:
             reconstruction = reconstruction / self._variance(images)
+
+        opacity = zero
+        if (weight := value_at(losses.opacity.weight, progress)) > 0 and decoded.layer_alpha is not None:
+            opacity = weight * decoded.layer_alpha.sum(1).mean()
 
         kmeans = zero
         if (weight := value_at(losses.kmeans.weight, progress)) > 0:
@@ -107,13 +112,29 @@ class Objective(nn.Module):
         if contrast_weight > 0:
             usable = self.ranks.join(views.usable.to(images.dtype)) > 0.5
             first, second = (self.ranks.join(side)[usable] for side in (views.first, views.second))
-            contrast = contrast_weight * contrast_loss(first, second, losses.contrast.temperature)
+            contrast = contrast_weight * self._contrast(first, second, progress)
         if information_weight > 0:
             settings = losses.mutual_information
             joint = self._joint(views)
             information = information_weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
         moved = (score_equivariance, feature_equivariance)
-        return Terms(reconstruction, kmeans, *moved, contrast, information, quantisation), seen.descriptors
+        return Terms(reconstruction, kmeans, *moved, contrast, information, quantisation, opacity), seen.descriptors
+
+    def _contrast(self, first: Tensor, second: Tensor, progress: float) -> Tensor:
+        """first, second (N, C): the same keypoints in two views."""
+        settings = self.config.losses.contrast
+        share = value_at(settings.neighbours, progress)
+        loss = contrast_loss(first, second, settings.temperature)
+        if share == 0 or not len(self.memory):
+            return loss
+        pairs = ((self._alike(first), second), (self._alike(second), first))
+        likes = torch.stack([contrast_loss(like, own, settings.temperature) for like, own in pairs]).mean()
+        return loss.lerp(likes, share)
+
+    def _alike(self, descriptors: Tensor) -> Tensor:
+        """(N, C) -> (N, C): the most similar descriptors in other images; this step's are not in the memory yet."""
+        others = self.memory.latest()
+        return others[(descriptors.detach() @ others.T).argmax(-1)]
 
     def _joint(self, views: TwoViews) -> Tensor:
         """How often types meet, (M, M): in two views of a keypoint, and in a keypoint and its like elsewhere."""
@@ -121,14 +142,9 @@ class Objective(nn.Module):
         joint = joint_types(*views.types(self.network, settings.temperature), self.ranks.mean)
         if settings.neighbours == 0 or not len(self.memory):
             return joint
-        others = self.memory.latest()  # (N, C), of other images: this step's own are added after it
-
-        def alike(side: Tensor) -> Tensor:
-            return others[(side.detach() @ others.T).argmax(-1)]
-
         nearest = TwoViews(
             torch.cat([views.first, views.second]),
-            torch.cat([alike(views.first), alike(views.second)]),
+            torch.cat([self._alike(views.first), self._alike(views.second)]),
             views.usable.repeat(2),
         )
         found = joint_types(*nearest.types(self.network, settings.temperature), self.ranks.mean)

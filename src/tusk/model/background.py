@@ -1,0 +1,51 @@
+"""What stands behind the layers: a colour, or a picture that all images share."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+Kind = Literal["none", "colour", "picture"]
+
+_PICTURE = 32  # side of the shared picture's grid: fine enough for a horizon, too coarse for things
+_LIGHT = 4  # side of the grid on which an image's own light is seen and corrected
+
+
+class Background(nn.Module):
+    """One learnt colour, or one learnt picture whose light follows each image.
+
+    The light is a smooth correction that a linear map makes from the image seen from afar (4 x 4 pixels): enough for a
+    lamp that moves, too little to paint a thing, so that things stay the layers' business.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__()
+        self.side = _PICTURE if kind == "picture" else 1
+        self.logit = nn.Parameter(torch.zeros(3, self.side, self.side))
+        self.light = nn.Linear(3 * _LIGHT**2, 3 * _LIGHT**2) if kind == "picture" else None
+        if self.light is not None:
+            nn.init.zeros_(self.light.weight)
+            nn.init.zeros_(self.light.bias)
+
+    @torch.no_grad()
+    def start_at(self, colour_logit: Tensor) -> None:
+        """colour_logit (3,)."""
+        self.logit.copy_(colour_logit[:, None, None].expand_as(self.logit))
+
+    def forward(self, afar: Tensor | None, size: tuple[int, int]) -> Tensor:
+        """afar (B, 3, 4, 4) as `seen_from_afar` gives it, None for the usual light -> (B or 1, 3, H, W) in [0, 1]."""
+        if self.light is None:
+            return torch.sigmoid(self.logit)[None].expand(-1, -1, *size)
+        logit = F.interpolate(self.logit[None], size, mode="bilinear", align_corners=False)
+        if afar is not None:
+            light = self.light(afar.flatten(1)).view(-1, 3, _LIGHT, _LIGHT)
+            logit = logit + F.interpolate(light, size, mode="bilinear", align_corners=False)
+        return torch.sigmoid(logit)
+
+
+def seen_from_afar(image: Tensor) -> Tensor:
+    """(B, 3, H, W) in [0, 1] -> (B, 3, 4, 4) around 0."""
+    return F.adaptive_avg_pool2d(image, _LIGHT) - 0.5
