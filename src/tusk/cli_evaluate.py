@@ -37,26 +37,32 @@ def evaluate(
     json: Annotated[bool, tyro.conf.arg(help="Print the figures as JSON instead of a table.")] = False,
 ) -> None:
     """Measure a model as the paper does: labels are used here, and only here."""
+    from tusk.evaluation.asked import Asked, check
+
+    asked = Asked(data, _text(source), _text(training), split, count, keypoints, seed, batch)
+    check(asked)  # before the seconds that torch takes
     prepare_torch()
     from rich.console import Console
 
     import tusk
     from tusk.evaluation.benchmark import evaluate as measure
     from tusk.evaluation.benchmark import prepare
-    from tusk.evaluation.sample import Asked, check
     from tusk.files import write_whole
 
-    asked = Asked(data, _text(source), _text(training), split, count, keypoints, seed, batch)
-    check(asked)
     stored = tusk.load(model)
     console = Console(stderr=True)
     with _bar(console) as progress:
         job = prepare(stored, asked, progress)
-        # Made only now: what cannot be measured leaves no empty folder behind.
         folder = new_folder(Path("runs/evaluate") / data) if out is None else out
+        mine = not folder.exists()
         make_folder(folder)
         console.print(f"Results go to {folder}", soft_wrap=True, highlight=False)
-        found = measure(job)
+        try:
+            found = measure(job)
+        except BaseException:
+            if mine:
+                folder.rmdir()  # nothing is in it yet
+            raise
     file = folder / "metrics.json"
     text = json_text.dumps(as_json(model, found), indent=2, allow_nan=False) + "\n"
     write_whole(file, text.encode())
@@ -81,15 +87,16 @@ def _print_table(model: str, found: Evaluation) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for heading in ("", model, "the paper"):
-        table.add_column(heading, justify="left" if not heading else "right")
+    table.add_column("in %")
+    for heading in (Path(model).name or model, "the paper"):
+        table.add_column(heading, justify="right")
     for row in found.figures:
         table.add_row(row.name, _told(row, row.value), _told(row, row.paper))
     console = Console(width=120, highlight=False)
     console.print(table)
     console.print(
         f"{found.data}, {found.split}, {found.images} images, seed {found.seed}, {found.keypoints} keypoints, "
-        f"{found.types} types, {found.minutes:.1f} minutes",
+        f"{found.types} types, {found.minutes:.2f} minutes",
         f"Measure: {found.protocol}.",
         *(f"Note: {note}." for note in found.notes),
         f"The paper's figures: {found.paper}.",
@@ -101,7 +108,8 @@ def _print_table(model: str, found: Evaluation) -> None:
 def _told(row: Figure, value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value:.2f} {row.unit}" if row.unit != "%" else f"{value:.1f}"
+    unit = "" if row.unit == "%" else f" {row.unit}"
+    return f"{value:.{row.decimals}f}{unit}"
 
 
 def _text(path: Path | None) -> str | None:

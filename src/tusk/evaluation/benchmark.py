@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from tusk.errors import UserError
+from tusk.errors import UsageError, UserError
+from tusk.evaluation.asked import Asked, check
 from tusk.evaluation.measures import Figure, Job, measure_digits, measure_landmarks, measure_objects
 from tusk.evaluation.paper import PROTOCOLS
-from tusk.evaluation.sample import Asked, Progress, Sample, check, open_sample, open_training
+from tusk.evaluation.sample import Progress, Sample, open_sample, open_training
 from tusk.model.network import check_size
 from tusk.model.storage import StoredModel
 
@@ -20,7 +21,7 @@ _MEASURES = {
     "faces": measure_landmarks,
     "people": measure_landmarks,
 }
-_THRESHOLD_IMAGES = 200  # training images whose gains set the threshold of what counts
+_LEAST, _MOST = 50, 200  # training images whose gains set the threshold of what counts
 _FIT_SHARE = 2  # training images for each scored one, to fit the landmarks on
 
 
@@ -48,14 +49,19 @@ def prepare(model: StoredModel, asked: Asked, progress: Progress) -> Job:
     keypoints = asked.keypoints or task.keypoints or network.keypoints
     check_size(network, data.size, data.size, keypoints)
     sample = open_sample(asked, data)
-    sample.truth(int(sample.indices[0]))
+    first = int(sample.indices[0])
+    sample.truth(first)
+    try:
+        sample.dataset.image(first)
+    except UsageError as error:  # a model of small images that are not to be scaled
+        raise UsageError(f"dataset '{asked.data}'", error.why, "use a model of larger images") from error
     training: Sample | None = None
     no_training = ""
     if task.measure in ("faces", "people"):
         training = open_training(asked, task, _FIT_SHARE * len(sample), data)
     elif task.measure == "objects":
         try:
-            training = open_training(asked, task, min(_THRESHOLD_IMAGES, len(sample)), data)
+            training = open_training(asked, task, min(_MOST, max(_LEAST, len(sample))), data)
         except UserError as error:
             if asked.training is not None:
                 raise

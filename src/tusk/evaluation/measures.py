@@ -13,6 +13,7 @@ from tusk.data.dataset import Truth
 from tusk.data.faces.shape import LANDMARKS
 from tusk.data.h36m import JOINT_NAMES, swap_left_right
 from tusk.errors import DataError
+from tusk.evaluation.asked import Asked
 from tusk.evaluation.counts import count_figures
 from tusk.evaluation.landmarks import (
     eye_distance,
@@ -23,7 +24,7 @@ from tusk.evaluation.landmarks import (
 )
 from tusk.evaluation.localisation import localisation_figures
 from tusk.evaluation.paper import ARI_FOREGROUND, LANDMARK_ERROR, Task
-from tusk.evaluation.sample import Asked, Progress, Sample
+from tusk.evaluation.sample import Progress, Sample
 from tusk.evaluation.tally import ObjectTally
 from tusk.inference.counts import gain_threshold
 from tusk.inference.gain import gains
@@ -40,6 +41,7 @@ class Figure:
     name: str
     value: float | None  # None where it cannot be told
     unit: str = "%"
+    decimals: int = 1
     paper: float | None = None
 
 
@@ -133,6 +135,8 @@ def measure_objects(job: Job) -> Measured:
             found.append(output.found.numpy())
     figures: list[Figure] = []
     masks, attributes = tally.segmentation(), tally.attributes()
+    if masks is None and attributes is None:
+        raise DataError(job.sample.dataset.name, "its truth has neither masks nor attributes", "use images of objects")
     if masks is not None:
         figures.append(Figure(ARI_FOREGROUND, _percent(masks.ari_foreground)))
     elif job.model.config.model.decode == "plain":
@@ -156,7 +160,7 @@ def measure_objects(job: Job) -> Measured:
     if threshold is not None:
         counts = count_figures(np.concatenate(worth), np.concatenate(found), tally.true_counts, threshold)
         figures.append(Figure("images counted right", 100 * counts.exact))
-        figures.append(Figure("mean error of the count", counts.error, unit="objects"))
+        figures.append(Figure("mean error of the count", counts.error, "objects", decimals=2))
     return Measured(tuple(figures), tuple(notes))
 
 
@@ -184,11 +188,10 @@ def measure_landmarks(job: Job) -> Measured:
     typed, true = _typed_landmarks(job, job.sample, "points")
     unit = np.full(len(true), float(job.size)) if job.task.measure == "people" else eye_distance(true)
     figures = landmark_figures(predict_landmarks(weights, typed), true, unit, fitted_on=len(job.training))
-    lines = [Figure(LANDMARK_ERROR, _percent(figures.error))]
+    lines = [Figure(LANDMARK_ERROR, _percent(figures.error), decimals=2)]
     if job.task.measure == "faces":
-        lines += [
-            Figure(f"  {part}", _percent(error)) for part, error in zip(LANDMARKS, figures.by_landmark, strict=True)
-        ]
+        parts = zip(LANDMARKS, figures.by_landmark, strict=True)
+        lines += [Figure(f"  {name}", _percent(error), decimals=2) for name, error in parts]
     return Measured(tuple(lines), (f"the linear layer is fitted on {figures.fitted_on} training images",))
 
 
