@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.data.test_celeba import folder as celeba  # noqa: F401 (a fixture: a small copy of CelebA's layout)
 from tusk.config import Config
 from tusk.data.packed import Provenance, write_packed
 from tusk.data.tetrominoes import Tetrominoes
@@ -41,6 +42,7 @@ def values(evaluation):
         ({"data": "tetrominoes", "keypoints": 900}, "900 keypoints do not fit"),
         ({"data": "tetrominoes", "split": "half"}, "there is no such split"),
         ({"data": "tetrominoes", "seed": -1}, "--seed: -1 is negative"),
+        ({"data": "clevr10", "source": "scenes", "split": "train"}, "scenes is one split as it stands"),
         ({"data": "faces", "split": "train"}, "cannot score them too"),
         ({"data": "digits", "training": "photos"}, "--training: nothing is fitted"),
         ({"data": "digits"}, "images of 80x80 do not fit in 40 pixels.*use a model of larger images"),
@@ -49,6 +51,18 @@ def values(evaluation):
 def test_what_cannot_be_asked(asked, words):
     with pytest.raises(UsageError, match=words):
         prepare(model(), Asked(**asked), silent)
+
+
+def test_celeba_is_fitted_on_the_training_images_of_mafl(request, monkeypatch, tmp_path):
+    folder = request.getfixturevalue("celeba")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    job = prepare(model(size=32, fit="centre-crop"), Asked("celeba", source=str(folder)), silent)
+    assert job.training is not None
+    assert job.training.dataset.files == ["000001.jpg", "000003.jpg"]
+    assert job.sample.dataset.files == ["000008.jpg", "000009.jpg"]
+    assert evaluate(job).images == 2
+    official = Asked("celeba", source=str(folder), split="official-test")
+    assert prepare(model(size=32, fit="centre-crop"), official, silent).sample.dataset.files[0] == "000009.jpg"
 
 
 class WithoutTruth(Tetrominoes):
@@ -71,7 +85,7 @@ def test_packed_files(tmp_path):
     assert "images counted right" in values(whole)
     with pytest.raises(UsageError, match="6 images were asked for, but there are 5; give at most 5"):
         measured(stored, "tetrominoes", source=source, count=6)
-    with pytest.raises(UsageError, match="packed file, which is one split"):
+    with pytest.raises(UsageError, match="is one split as it stands"):
         measured(stored, "tetrominoes", source=source, split="test")
     with pytest.raises(UsageError, match="name them with --training"):
         measured(model(), "faces", source=source)
@@ -89,6 +103,7 @@ def test_a_model_without_layers_tells_what_it_can():
     assert {"shape", "color", "objects matched"} <= values(told).keys()
     assert not any("ARI" in name or "IoU" in name for name in values(told))
     assert "paints without layers" in told.notes[0]
+    assert "flatters" in " ".join(told.notes)  # a dozen objects for 19 types
 
 
 def test_the_same_seed_gives_the_same_figures_and_another_one_others():

@@ -28,9 +28,14 @@ class Asked:
         return self.source is not None and Path(self.source).suffix in (".h5", ".hdf5")
 
     @property
+    def whole(self) -> bool:
+        """The source is one split as it stands: a packed file, or CLEVR's scenes of more than six objects."""
+        return self.packed or (self.data == "clevr10" and self.source is not None)
+
+    @property
     def split_name(self) -> str:
-        """For people: a packed file is one split, whatever it is."""
-        return Path(str(self.source)).name if self.packed else self.split or "test"
+        """For people."""
+        return Path(str(self.source)).name if self.whole else self.split or "test"
 
 
 def check(asked: Asked) -> Task:
@@ -46,8 +51,8 @@ def check(asked: Asked) -> Task:
             raise UsageError(flag, f"{value} is not possible", "give at least 1")
     if asked.seed < 0:
         raise UsageError("--seed", f"{asked.seed} is negative", "give 0 or more")
-    if asked.packed and asked.split is not None:
-        raise UsageError("--split", f"{asked.source} is a packed file, which is one split", "leave --split out")
+    if asked.whole and asked.split is not None:
+        raise UsageError("--split", f"{asked.source} is one split as it stands", "leave --split out")
     task = TASKS[asked.data]
     if task.measure == "digits" and asked.training is not None:
         raise UsageError("--training", "nothing is fitted for this dataset's measure", "leave it out")

@@ -31,6 +31,7 @@ from tusk.inference.gain import gains
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel
 
+_FEW = 10  # objects for each type: with fewer, the best name of a type is often right by chance
 _BOX, _BOX_AT = 20, 80  # the paper's box, and the side of the images it is meant for
 
 
@@ -155,6 +156,9 @@ def measure_objects(job: Job) -> Measured:
         single = [one for one in attributes.attributes if one.one_to_one is not None]
         figures += [Figure(f"{one.name}, one to one", _percent(one.one_to_one)) for one in single]
         figures.append(Figure("objects matched", 100 * attributes.matched))
+        matched = round(attributes.matched * attributes.objects)
+        if matched < _FEW * job.types:
+            notes.append(f"{job.types} types are named after {matched} objects only, which flatters accuracies")
     if masks is not None:
         figures += [Figure("ARI, with background", _percent(masks.ari)), Figure("mean IoU", _percent(masks.mean_iou))]
     if threshold is not None:
