@@ -11,15 +11,24 @@ from tusk.model.storage import save_model
 
 @pytest.fixture
 def model_file(tmp_path):
-    save_model(tmp_path / "tiny.safetensors", model(**LAYERS))
-    return tmp_path / "tiny.safetensors"
+    save_model(tmp_path / "tiny[1].safetensors", model(**LAYERS))
+    return tmp_path / "tiny[1].safetensors"
 
 
 def test_the_verb_from_end_to_end(model_file, tmp_path):
     args = ("evaluate", model_file, "--data", "tetrominoes", "--count", 6, "--seed", 3)
     done = tusk(*args, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for words in ("ARI, foreground", "99.7", "91.3", "shape, one to one", "objects matched", "seed 3", "6 images"):
+    for words in (
+        "tiny[1]",
+        "ARI, foreground",
+        "99.7",
+        "91.3",
+        "shape, one to one",
+        "objects matched",
+        "seed 3",
+        "6 images",
+    ):
         assert words in done.stdout
     assert done.stderr.splitlines()[0] == "Results go to runs/evaluate/tetrominoes"
     stored = json.loads((tmp_path / "runs/evaluate/tetrominoes/metrics.json").read_text())
@@ -37,4 +46,4 @@ def test_a_fault_is_one_sentence_and_leaves_nothing(model_file, tmp_path):
     name = ("evaluate", model_file, "--data")
     assert_sentence(tusk(*name, "tetromino", cwd=tmp_path), 2, "'tetromino'", "did you mean 'tetrominoes'?")
     assert_sentence(tusk(*name, "folder", "--source", ".", cwd=tmp_path), 2, "nothing is known")
-    assert [path.name for path in tmp_path.iterdir()] == ["tiny.safetensors"]
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny[1].safetensors"]

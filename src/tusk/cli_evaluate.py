@@ -50,7 +50,7 @@ def evaluate(
     from tusk.files import write_whole
 
     stored = tusk.load(model)
-    console = Console(stderr=True)
+    console = Console(stderr=True, markup=False)  # names may hold brackets
     with _bar(console) as progress:
         job = prepare(stored, asked, progress)
         folder = new_folder(Path("runs/evaluate") / data) if out is None else out
@@ -92,7 +92,7 @@ def _print_table(model: str, found: Evaluation) -> None:
         table.add_column(heading, justify="right")
     for row in found.figures:
         table.add_row(row.name, _told(row, row.value), _told(row, row.paper))
-    console = Console(width=120, highlight=False)
+    console = Console(width=120, highlight=False, markup=False)
     console.print(table)
     console.print(
         f"{found.data}, {found.split}, {found.images} images, seed {found.seed}, {found.keypoints} keypoints, "
