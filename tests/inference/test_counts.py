@@ -1,0 +1,52 @@
+"""The threshold on gains, without a label."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tusk.evaluation.counts import count_figures
+from tusk.inference.counts import gain_threshold
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31), st.floats(0.05, 0.95), st.floats(1e-3, 1e3))
+def test_the_cut_lies_between_used_and_unused(seed, share, unit):
+    rng = np.random.default_rng(seed)
+    used = rng.random((200, 6)) < share
+    gains = np.where(used, rng.lognormal(0, 0.5, used.shape), rng.normal(0, 0.005, used.shape)) * unit
+    threshold = gain_threshold(gains)
+    assert ((gains >= threshold) == used).mean() > 0.99
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**31), st.floats(0.05, 1.0))
+def test_one_kind_is_not_cut(seed, spread):
+    rng = np.random.default_rng(seed)
+    assert gain_threshold(rng.lognormal(2, spread, (200, 3))) == -np.inf
+    assert gain_threshold(np.exp(spread * rng.random((200, 3)))) == -np.inf
+    assert gain_threshold(rng.exponential(spread, (200, 3))) == -np.inf
+
+
+def test_nothing_to_go_by():
+    for gains in ([], [0.0, 0.0], [-1.0, -2.0], [3.0], [3.0, 3.0], [np.nan, np.nan]):
+        assert gain_threshold(np.array(gains)) == -np.inf
+
+
+def test_otsu_against_the_slow_reference():
+    rng = np.random.default_rng(3)
+    gains = np.concatenate([rng.lognormal(0, 0.3, 40), rng.lognormal(4, 0.3, 60)])
+    logs = np.log(gains)
+    cuts = np.sort(logs)
+    below = [logs <= cut for cut in cuts[:-1]]
+    spent = [logs[part].var() * part.sum() + logs[~part].var() * (~part).sum() for part in below]
+    best = int(np.argmin(spent))
+    assert cuts[best] < np.log(gain_threshold(gains)) < cuts[best + 1]
+
+
+def test_counts():
+    gains, found = np.array([[5.0, 5, 0.1], [5, 0.1, 0.1], [5, 5, 5]]), np.ones((3, 3), bool)
+    result = count_figures(gains, found, np.array([2, 2, 3]), 1.0)
+    assert (result.exact, result.error) == (2 / 3, 1 / 3)
+    found[2, 0] = False  # what was not found does not count, whatever its gain
+    assert count_figures(gains, found, np.array([2, 2, 3]), -np.inf).exact == 0
+    assert count_figures(gains, found, np.array([3, 3, 2]), -np.inf).exact == 1

@@ -1,0 +1,48 @@
+"""Which layer a pixel belongs to."""
+
+import pytest
+import torch
+
+from tusk.config import ModelConfig
+from tusk.model.decoder import Decoded
+from tusk.model.layers import label_map
+from tusk.model.network import seeded_network
+
+SIZE = {"keypoints": 3, "types": 2, "channels": 8, "width": 8, "levels": 2, "window": 5, "decode": "layers"}
+
+
+def output(**more):
+    network = seeded_network(ModelConfig(**SIZE, **more), 0).eval()
+    with torch.no_grad():
+        return network, network(torch.rand(2, 3, 32, 32), missing="empty")
+
+
+def test_the_largest_share_wins():
+    alpha = torch.tensor([[0.5, 0.3, 0.0, 0.2], [0.1, 0.4, 0.0, 0.2]])  # two layers, four pixels
+    labels = label_map(Decoded(torch.zeros(1, 3, 1, 4), None, alpha.view(1, 2, 1, 1, 4)))
+    assert labels.tolist() == [[[1, 2, 0, 0]]]  # the last pixel: 0.2, 0.2, and 0.6 left for the background
+
+
+def test_without_a_background_every_pixel_goes_to_a_layer():
+    _, seen = output()
+    assert seen.layer_alpha is not None
+    assert (label_map(seen) == seen.layer_alpha[:, :, 0].argmax(1) + 1).all()
+
+
+def test_background_and_windows_leave_the_rest_to_the_background():
+    for more in ({"background": "colour", "layer_window": 8}, {"layer_window": 8}):
+        _, seen = output(**more)
+        labels, covered = label_map(seen), seen.layer_alpha[:, :, 0].sum(1) > 0
+        assert (labels[~covered] == 0).all() and (~covered).any()
+
+
+def test_a_background_that_shows_through_everywhere_takes_every_pixel():
+    network, _ = output(background="colour")
+    with torch.no_grad():
+        network.decoder.unet.last.bias[3] = -50.0  # the alpha logit; that of the background is 0
+        assert (label_map(network(torch.rand(1, 3, 32, 32), missing="empty")) == 0).all()
+
+
+def test_plain_networks_have_none():
+    with pytest.raises(ValueError, match="layers"):
+        label_map(Decoded(torch.zeros(1, 3, 4, 4)))
