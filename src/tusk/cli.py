@@ -54,6 +54,13 @@ def train(args: Sequence[str]) -> None:
     run(args)
 
 
+def detect(args: Sequence[str]) -> None:
+    """Find the things that a model has learnt in pictures: points, types, scores, masks."""
+    from tusk.cli_detect import run
+
+    run(args)
+
+
 def config(args: Sequence[str]) -> None:
     """Show the whole configuration that a preset, a YAML file and flags give together, as YAML."""
     from tusk.flags import config_from_flags
@@ -106,13 +113,14 @@ def import_authors(
 _VERBS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "train": train,
+    "detect": detect,
     "data": data,
     "config": config,
     "presets": presets,
     "import-authors": import_authors,
 }
 # These read their flags themselves: they have verbs of their own, or flags that depend on the preset.
-_RAW = {"train", "config", "data"}
+_RAW = {"train", "detect", "config", "data"}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Under a temporary name in the same folder, flushed to the disk, renamed: all of it or nothing."""
+    with whole_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """The same for what is too large to be held in memory: the file is there once the block has ended well."""
     temporary = path.with_name(f".{path.name}.part")
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -20,6 +30,6 @@ def write_whole(path: Path, content: bytes) -> None:
             os.fsync(folder)  # so that the new name survives a power cut too
         finally:
             os.close(folder)
-    except OSError:
+    except BaseException:
         temporary.unlink(missing_ok=True)
         raise
