@@ -28,8 +28,13 @@ if TYPE_CHECKING:
 
 
 def detect(
-    model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(help="A model's name, its file, or a run's folder.")],
-    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(help="Picture, folder, glob, list; - for a list.")],
+    model: Annotated[
+        tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL", help="A model's name, its file, or a run's folder.")
+    ],
+    source: Annotated[
+        tyro.conf.Positional[str],
+        tyro.conf.arg(metavar="SOURCE", help="Picture, folder, glob, list file, or - for a list from stdin."),
+    ],
     keypoints: Annotated[int | None, tyro.conf.arg(help="How many to look for; default: as in training.")] = None,
     min_score: Annotated[float, tyro.conf.arg(help="Leave out points of a lower score, 0 to 1.")] = 0.0,
     min_gain: Annotated[
@@ -38,9 +43,7 @@ def detect(
     batch: Annotated[int, tyro.conf.arg(help="Images that go through the network together.")] = 8,
     overlays: Annotated[bool, tyro.conf.arg(help="Also draw what was found into each picture.")] = False,
     masks: Annotated[bool, tyro.conf.arg(help="Also write masks as PNG (models with layers).")] = False,
-    shard: Annotated[
-        str | None, tyro.conf.arg(help="i/n: do only the i-th of n shares; all write to one --out.")
-    ] = None,
+    shard: Annotated[str | None, tyro.conf.arg(help="i/n: do the i-th of n shares; all write to one --out.")] = None,
     resume: Annotated[bool, tyro.conf.arg(help="Go on with the latest run of this source, or that in --out.")] = False,
     out: Annotated[Path | None, tyro.conf.arg(help="Folder for results; default runs/detect/NAME.")] = None,
     rows: Annotated[bool, tyro.conf.arg(name="json", help="Also write a JSON line for each point to stdout.")] = False,
@@ -121,8 +124,8 @@ def _end(folder: Path, totals: Totals, manifest: Manifest, console: Console, *, 
     if not totals.pictures:
         why = f"none of its {manifest.files} pictures can be read"
         raise DataError(manifest.source, why, f"see {folder / 'unreadable.csv'}")
-    refused = f"; {totals.unreadable} files cannot be read, see unreadable.csv" if totals.unreadable else ""
-    console.print(f"{totals.instances} points in {totals.pictures} pictures{refused}.", markup=False)
+    refused = f"; files that cannot be read: {totals.unreadable}, see unreadable.csv" if totals.unreadable else ""
+    console.print(f"Points: {totals.instances}, pictures: {totals.pictures}{refused}.", markup=False)
     if rows:
         from tusk.inference.export import read_rows
 
