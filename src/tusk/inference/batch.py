@@ -99,7 +99,7 @@ class Batch:
         inner = [piece if piece != ".." else "_" for piece in Path(name).parts if piece != "/"]
         path = self.folder.joinpath(kind, *inner[:-1], f"{inner[-1]}.png")
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, content)
+        write_whole(path, content, flushed=False)  # they can be made again, and there may be a million
 
 
 def _as_png(found: Detections) -> bytes:
