@@ -51,6 +51,7 @@ def test_a_model_with_layers_gives_masks_of_the_original_size():
     assert model.detect(image, min_gain=np.inf).mask_map.max() == 0  # what is left out leaves no mask
 
 
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 @settings(deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.sampled_from([0.0, 0.02, 0.5, 1.0]), st.integers(0, 1000))
 def test_run_lengths_are_cocos(height, width, share, seed):
