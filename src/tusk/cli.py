@@ -54,6 +54,13 @@ def train(args: Sequence[str]) -> None:
     run(args)
 
 
+def detect(args: Sequence[str]) -> None:
+    """Find the things that a model has learnt in pictures: points, types, scores, masks."""
+    from tusk.cli_detect import run
+
+    run(args)
+
+
 def evaluate(args: Sequence[str]) -> None:
     """Measure a model on a dataset with known truth, beside the paper's figures."""
     from tusk.cli_evaluate import run
@@ -113,6 +120,7 @@ def import_authors(
 _VERBS: dict[str, Callable[..., None]] = {
     "demo": demo,
     "train": train,
+    "detect": detect,
     "evaluate": evaluate,
     "data": data,
     "config": config,
@@ -120,7 +128,7 @@ _VERBS: dict[str, Callable[..., None]] = {
     "import-authors": import_authors,
 }
 # These read their flags themselves: they have verbs of their own, or flags that depend on the preset.
-_RAW = {"train", "evaluate", "config", "data"}
+_RAW = {"train", "detect", "evaluate", "config", "data"}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from tusk.data.catalogue import CATALOGUE, Request, open_dataset
 from tusk.data.dataset import Dataset
 from tusk.data.folder import FolderDataset
 from tusk.errors import DataError, UsageError, nearest
+from tusk.progress import progress_bar
 
 _EXAMINED = 200  # images that `info` looks at for its counts
 
@@ -76,7 +75,7 @@ def make(
     where = None if source is None else str(source)
     dataset = open_dataset(name, Request(source=where, split=split, size=size, count=count, seed=seed))
     out.mkdir(parents=True, exist_ok=True)
-    with _bar(f"making {name}") as progress:
+    with progress_bar(f"making {name}") as progress:
         origin = Provenance(generator=f"tusk data make {name}", seed=seed, settings=f"split={split} size={size}")
         write_packed(target, dataset, provenance=origin, progress=progress)
     sheet = out / f"{split}-sheet.png"
@@ -97,7 +96,7 @@ def info(
     """Tell what is in a dataset or folder: counts, sizes, classes, and a contact sheet."""
     from tusk.report.sheet import contact_sheet
 
-    with _bar("reading") as progress:
+    with progress_bar("reading") as progress:
         if what in CATALOGUE:
             where = None if source is None else str(source)
             dataset = open_dataset(what, Request(source=where, split=split, size=size, progress=progress))
@@ -145,24 +144,10 @@ def _write_images(folder: Path, dataset: Dataset) -> None:
     from PIL import Image
 
     folder.mkdir(parents=True, exist_ok=True)
-    with _bar("writing PNG files") as progress:
+    with progress_bar("writing PNG files") as progress:
         for index in range(len(dataset)):
             Image.fromarray(dataset.image(index)).save(folder / f"{index:06d}.png")
             progress(index + 1, len(dataset))
-
-
-@contextmanager
-def _bar(words: str) -> Iterator[Callable[[int, int | None], None]]:
-    """A progress bar on a terminal; silence elsewhere."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task(words, total=None)
-
-        def update(done: int, total: int | None) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield update
 
 
 VERBS: dict[str, Callable[..., None]] = {"list": show_list, "get": get, "make": make, "info": info}

@@ -66,12 +66,16 @@ def place(width: int, height: int, size: int, fit: Fit, rng: np.random.Generator
     return Placement(left, top, side, side, 0, 0, size, size)
 
 
-def render(picture: Picture, placement: Placement, size: int, grey: bool) -> UInt8Array:
-    """(size, size, 3), or (size, size, 1) if grey: the picture, resampled once, in its place."""
+def render(picture: Picture, placement: Placement, size: int | tuple[int, int], grey: bool) -> UInt8Array:
+    """(height, width, 3), or (height, width, 1) if grey: the picture, resampled once, in its place.
+
+    `size` is the side of a square, or (height, width).
+    """
+    height, width = (size, size) if isinstance(size, int) else size
     box = picture.box(placement.left, placement.top, placement.width, placement.height)
     image = Image.fromarray(picture.pixels)
     image = image.resize((placement.columns, placement.rows), Image.Resampling.BICUBIC, box=box)
-    canvas = np.zeros((size, size, 1 if grey else 3), np.uint8)
+    canvas = np.zeros((height, width, 1 if grey else 3), np.uint8)
     pixels = np.asarray(image.convert("L"))[:, :, None] if grey else np.asarray(image)
     rows = slice(placement.row, placement.row + placement.rows)
     columns = slice(placement.column, placement.column + placement.columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +62,12 @@ def find_files(source: str | Path) -> Source:
     return Source(root.name or "root", path, root, _ordered(files, root))
 
 
+def files_in_lines(lines: Iterable[str]) -> Source:
+    """A list that comes through a pipe; its paths are relative to the current folder."""
+    here = Path.cwd()
+    return Source("list", Path("-"), here, _listed(lines, here))
+
+
 def _in_folder(root: Path) -> Source:
     files: list[Path] = []
     unreadable: list[Skipped] = []
@@ -92,5 +99,10 @@ def _in_list(path: Path) -> tuple[Path, ...]:
     except (OSError, ValueError) as error:
         why = f"cannot be read as a list of paths ({error})"
         raise DataError(str(path), why, "write one path per line, in UTF-8") from error
+    return _listed(lines, path.parent)
+
+
+def _listed(lines: Iterable[str], folder: Path) -> tuple[Path, ...]:
+    """One path per line, relative to the folder; empty lines and those that begin with # are passed over."""
     entries = (line.strip() for line in lines)
-    return tuple(dict.fromkeys(path.parent / entry for entry in entries if entry and not entry.startswith("#")))
+    return tuple(dict.fromkeys(folder / entry for entry in entries if entry and not entry.startswith("#")))

@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from pydantic import ValidationError
@@ -19,6 +19,12 @@ from tusk.errors import DataError
 from tusk.files import write_whole
 from tusk.model.network import Network
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tusk.inference.detections import Detections
+    from tusk.inference.inputs import OneImage
+
 _FORMAT, _VERSION = "tusk-model", 1
 
 
@@ -29,6 +35,28 @@ class StoredModel:
     network: Network
     config: Config
     provenance: dict[str, Any] = field(default_factory=dict)  # command, seed, minutes and so on: for people to read
+
+    def detect(
+        self,
+        images: OneImage | Iterable[OneImage],
+        keypoints: int | None = None,
+        min_score: float = 0.0,
+        min_gain: float = 0.0,
+    ) -> Detections | list[Detections]:
+        """What there is in a picture, or in each of many: paths, arrays, PIL images or tensors, of any sizes.
+
+        One picture gives `Detections`, several a list of them, in the pictures' own pixels. At most `keypoints` (the
+        number that the model was trained with, unless given) are looked for in each; those that are not there, or fall
+        short of a score or gain, are left out.
+        """
+        # Inference stands above the model; it is only needed once somebody asks for it.
+        from tusk.inference.predictor import Predictor
+
+        return Predictor(self, keypoints, min_score, min_gain).detect(images)
+
+    def fingerprint(self) -> str:
+        """The same for the same weights and settings only."""
+        return _digest(dict(self.network.state_dict()), self.config.model_dump_json(), "")
 
 
 def save_model(path: Path, model: StoredModel) -> None:
@@ -93,5 +121,5 @@ def _digest(tensors: dict[str, Tensor], config: str, provenance: str) -> str:
     for name in sorted(tensors):
         value = tensors[name]
         digest.update(f"{name} {value.dtype} {tuple(value.shape)}\0".encode())
-        digest.update(value.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+        digest.update(value.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()

@@ -1,0 +1,134 @@
+"""The one result type: what was found in one picture, in that picture's own pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float64]
+Int64Array = npt.NDArray[np.int64]
+UInt16Array = npt.NDArray[np.uint16]
+Which = slice | list[int] | list[bool] | npt.NDArray[np.bool_] | npt.NDArray[np.integer[Any]]
+
+COLUMNS = ("image", "instance", "type", "x", "y", "score", "gain", "probability")
+
+
+@dataclass(frozen=True, eq=False)
+class Detection:
+    """One found thing."""
+
+    instance: int
+    x: float
+    y: float
+    type: int
+    score: float
+    gain: float
+    probability: float
+    descriptor: FloatArray  # (C,)
+    mask: BoolArray | None  # (H, W)
+
+
+@dataclass(frozen=True, eq=False)
+class Detections:
+    """N found things in one picture, best score first.
+
+    Points are (x, y) in pixels of the original picture, seen the right way up; (0, 0) is the centre of its top-left
+    pixel. `d[0]` is one `Detection`; `d[2:5]`, `d[[0, 3]]` and `d[d.score > 0.5]` are `Detections`.
+    """
+
+    source: str  # the picture's name
+    width: int
+    height: int
+    xy: FloatArray  # (N, 2)
+    type: Int64Array  # (N,)
+    score: FloatArray  # (N,) in 0..1, relative within the picture
+    gain: FloatArray  # (N,) how much worse the picture is painted without it: see `gain.py`
+    probability: FloatArray  # (N,) of the type
+    descriptor: FloatArray  # (N, C) of length 1
+    instance: Int64Array  # (N,) its number in the picture, which it keeps when others are filtered out
+    mask_map: UInt16Array | None = None  # (H, W): 0 where there is nothing, else 1 + the instance that is seen there
+
+    @property
+    def mask(self) -> BoolArray | None:
+        """(N, H, W): where each of them is seen; None where the model has no layers. Made at every call."""
+        if self.mask_map is None:
+            return None
+        return np.asarray(self.mask_map == (self.instance + 1)[:, None, None])
+
+    def __len__(self) -> int:
+        return len(self.xy)
+
+    def __iter__(self) -> Iterator[Detection]:
+        return (self[place] for place in range(len(self)))
+
+    @overload
+    def __getitem__(self, which: int) -> Detection: ...
+    @overload
+    def __getitem__(self, which: Which) -> Detections: ...
+    def __getitem__(self, which: int | Which) -> Detection | Detections:
+        if isinstance(which, int | np.integer):
+            return self._one(int(which))
+        if not isinstance(which, slice):
+            which = np.asarray(which) if len(which) else np.zeros(0, np.int64)
+        return Detections(
+            source=self.source,
+            width=self.width,
+            height=self.height,
+            xy=self.xy[which],
+            type=self.type[which],
+            score=self.score[which],
+            gain=self.gain[which],
+            probability=self.probability[which],
+            descriptor=self.descriptor[which],
+            instance=self.instance[which],
+            mask_map=self.mask_map,
+        )
+
+    def _one(self, place: int) -> Detection:
+        instance = int(self.instance[place])
+        return Detection(
+            instance=instance,
+            x=float(self.xy[place, 0]),
+            y=float(self.xy[place, 1]),
+            type=int(self.type[place]),
+            score=float(self.score[place]),
+            gain=float(self.gain[place]),
+            probability=float(self.probability[place]),
+            descriptor=self.descriptor[place],
+            mask=None if self.mask_map is None else np.asarray(self.mask_map == instance + 1),
+        )
+
+    def filter(
+        self,
+        min_score: float | None = None,
+        min_gain: float | None = None,
+        types: list[int] | tuple[int, ...] | set[int] | None = None,
+    ) -> Detections:
+        """Those of at least this score and gain, and of one of these types."""
+        kept = np.ones(len(self), np.bool_)
+        if min_score is not None:
+            kept &= self.score >= min_score
+        if min_gain is not None:
+            kept &= self.gain >= min_gain
+        if types is not None:
+            kept &= np.isin(self.type, list(types))
+        return self[kept]
+
+    def rows(self) -> list[dict[str, str | int | float]]:
+        """A row for each, with the columns of `detections.csv`: `pandas.DataFrame(d.rows())` is a table of them."""
+        values = ((self.source, one.instance, one.type, *_numbers(one)) for one in self._without_masks())
+        return [dict(zip(COLUMNS, row, strict=True)) for row in values]
+
+    def _without_masks(self) -> Iterator[Detection]:
+        """A mask for each would be made only to be thrown away."""
+        bare = Detections(**{**vars(self), "mask_map": None})
+        return iter(bare)
+
+
+def _numbers(one: Detection) -> tuple[float, float, float, float, float]:
+    return one.x, one.y, one.score, one.gain, one.probability

@@ -1,0 +1,31 @@
+"""A real network whose weights are set by hand so that its score follows the brightness of the image."""
+
+import numpy as np
+import torch
+
+from tusk.config import Config
+from tusk.model.network import Network
+from tusk.model.storage import StoredModel
+
+
+def bright_model(size=64, **data):
+    """Finds the brightest place; everything else about it is as in any other network."""
+    settings = {"keypoints": 1, "types": 3, "channels": 2, "width": 2, "levels": 1, "window": 13}
+    config = Config.model_validate({"model": settings, "data": {"size": size, **data}})
+    network = Network(config.model).eval()
+    with torch.no_grad():
+        block, head = network.encoder.unet.down[0], network.encoder.head
+        for conv in (block.conv1, block.conv2, network.encoder.unet.last, head[0], head[3]):
+            middle = conv.weight.shape[-1] // 2
+            conv.weight.zero_()
+            conv.weight[:, :, middle, middle] = 1 / conv.weight.shape[1]
+            conv.bias.zero_()
+        head[4].weight.fill_(0.2)  # far from where the sigmoid is flat
+    return StoredModel(network, config)
+
+
+def blob(width, height, x, y, sigma, dtype=np.uint8):
+    """(H, W) black, with a bright round spot at (x, y)."""
+    column = np.exp(-((np.arange(width) - x) ** 2) / (2 * sigma**2))
+    row = np.exp(-((np.arange(height) - y) ** 2) / (2 * sigma**2))
+    return np.rint(np.outer(row, column) * np.iinfo(dtype).max).astype(dtype)
