@@ -6,6 +6,7 @@ import torch
 from tusk.config import ModelConfig
 from tusk.inference import gain
 from tusk.inference.gain import gains
+from tusk.model.background import seen_from_afar
 from tusk.model.keypoints import Keypoints
 from tusk.model.network import seeded_network
 
@@ -25,7 +26,8 @@ def by_hand(network, images, output):
                 output.score[image, others][None],
                 output.found[image, others][None],
             )
-            painted = network.decode(points, output.descriptors[image, others][None], images.shape[-2:])
+            afar = seen_from_afar(images[image][None])
+            painted = network.decode(points, output.descriptors[image, others][None], images.shape[-2:], afar=afar)
             without = (painted.reconstruction[0] - images[image]).square().sum() / 3
             whole = (output.reconstruction[image] - images[image]).square().sum() / 3
             found[image, keypoint] = without - whole
@@ -39,6 +41,7 @@ def by_hand(network, images, output):
         {"stride": 2},
         {"decode": "layers"},
         {"decode": "layers", "background": "colour"},
+        {"decode": "layers", "background": "picture"},
         {"decode": "layers", "layer_window": 16},
         {"decode": "layers", "layer_window": 16, "background": "colour", "stride": 2},
     ],
@@ -49,7 +52,9 @@ def test_as_by_hand(settings, monkeypatch):
     monkeypatch.setattr(gain, "_PIXELS_AT_ONCE", 3 * 30 * 34)  # three images at once: parts that do not divide evenly
     network = seeded_network(ModelConfig.model_validate(SMALL | settings), 1).eval()
     if network.decoder.background is not None:
-        network.decoder.background.copy_(torch.tensor([1.0, -2.0, 0.5]))
+        network.decoder.background.start_at(torch.tensor([1.0, -2.0, 0.5]))
+        if network.decoder.background.light is not None:
+            network.decoder.background.light.weight.normal_(generator=torch.Generator().manual_seed(1))
     images = torch.rand(2, 3, 30, 34, generator=torch.Generator().manual_seed(2))
     output = network(images)
     assert output.found.all()

@@ -55,9 +55,10 @@ def _by_compositing(network: Network, images: Tensor, output: Output) -> Tensor:
     after = torch.cat([coloured[:, 1:].flip(1).cumsum(1).flip(1), nothing], 1)
     left = before + after
     colour, share = left[:, :, :3], left[:, :, 3:]
-    if network.decoder.background is not None:
+    background = network.background(images)  # (B, 3, H, W)
+    if background is not None:
         behind = (1 - alpha.sum(1, keepdim=True)).clamp_min(_LEAST_BEHIND)  # (B, 1, 1, H, W)
-        colour = colour + behind * torch.sigmoid(network.decoder.background)[:, None, None]
+        colour = colour + behind * background[:, None]
         share = share + behind
     # What no layer covers any more is black, as it is in the decoder.
     without = torch.where(share > 0, colour / share.clamp_min(torch.finfo(share.dtype).tiny), 0.0)

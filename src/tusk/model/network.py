@@ -128,8 +128,8 @@ class Network(nn.Module):
         afar (B, 3, 4, 4), of the encoding: what a background whose light follows the image is lit by.
         """
         height, width = size
-        step = self.config.multiple
-        padded = (-(-height // step) * step // self.config.stride, -(-width // step) * step // self.config.stride)
+        rows, columns = self._padded(height, width)
+        padded = (rows // self.config.stride, columns // self.config.stride)
         used = self.config.variance if variance is None else variance
         decoded: Decoded = self.decoder(points.xy, points.score, descriptors, padded, used, afar)
         if decoded.reconstruction.shape[-2:] == (height, width):
@@ -141,6 +141,14 @@ class Network(nn.Module):
             None if decoded.layer_alpha is None else decoded.layer_alpha[crop],
         )
 
+    def background(self, image: Tensor) -> Tensor | None:
+        """image (B, 3, H, W) in [0, 1] -> what stands behind its layers, (B or 1, 3, H, W), where there is such."""
+        if self.decoder.background is None:
+            return None
+        height, width = image.shape[-2:]
+        behind: Tensor = self.decoder.background(seen_from_afar(image), self._padded(height, width))
+        return behind[..., :height, :width]
+
     def to_image(self, xy: Tensor) -> Tensor:
         """Feature-map pixels -> image pixels; a feature-map pixel's centre is that of its s x s block."""
         return (xy + 0.5) * self.config.stride - 0.5
@@ -149,10 +157,15 @@ class Network(nn.Module):
         """Image pixels -> feature-map pixels."""
         return (xy + 0.5) / self.config.stride - 0.5
 
+    def _padded(self, height: int, width: int) -> tuple[int, int]:
+        """The size that the U-Nets see instead."""
+        step = self.config.multiple
+        return -(-height // step) * step, -(-width // step) * step
+
     def _pad(self, image: Tensor) -> Tensor:
         """On the right and below only, so that coordinates stay as they are; the edge goes on."""
-        step = self.config.multiple
-        right, below = -image.shape[-1] % step, -image.shape[-2] % step
+        height, width = self._padded(image.shape[-2], image.shape[-1])
+        right, below = width - image.shape[-1], height - image.shape[-2]
         return F.pad(image, (0, right, 0, below), mode="replicate") if right or below else image
 
 
