@@ -54,7 +54,7 @@ def _lines(machine: Machine, found: list[Package]) -> Iterator[str]:
         words = f"without {', '.join(lacking)}: pip install 'tusk[{extra}]'" if lacking else "there"
         yield _line(f"extra {extra}", words)
     yield _line("device", machine.device)
-    yield _line("cores", f"{machine.cores} to use, {machine.threads} threads in use")
+    yield _line("cores", f"{machine.cores} to use; torch uses {machine.threads}")
     if machine.memory is not None and machine.memory_free is not None:
         yield _line("memory", f"{gigabytes(machine.memory)}, {gigabytes(machine.memory_free)} free")
     yield _line("allocator", machine.allocator)

@@ -60,12 +60,12 @@ def _types(seen: Seen, config: Config) -> list[Remark]:
     told = []
     if dead:
         names = ", ".join(map(str, dead[:10])) + (" and others" if len(dead) > 10 else "")
-        alive = types - len(dead)
+        alive, verb = types - len(dead), "is" if len(dead) == 1 else "are"
         what = f"ask for fewer (--types {alive})" if alive else "train it for longer"
         told.append(
             Remark(
                 False,
-                f"{len(dead)} of {types} types are hardly used ({names}): {what}, or let the idle ones start again "
+                f"{len(dead)} of {types} types {verb} hardly used ({names}): {what}, or let idle types start again "
                 "where the busy ones are (--training.revive-every 200).",
             )
         )

@@ -13,7 +13,7 @@ from tusk.config import Config
 from tusk.model.network import Network
 from tusk.report.advice import mean_image_error, remarks
 from tusk.report.curves import read_charts
-from tusk.report.draw import type_colours
+from tusk.report.draw import colour_names, type_colours
 from tusk.report.embedding import embed
 from tusk.report.gallery import type_cards
 from tusk.report.kinds import Kinds, judge
@@ -28,6 +28,7 @@ from tusk.training.run import Moment, WritePage
 
 _SHOWN = 12
 _LIGHT = 100  # images for a page while the training goes on
+_FEW = 24  # types whose cards are large
 _NOWHERE = "none"
 
 
@@ -114,7 +115,7 @@ def _figures(seen: Seen, kinds: Sequence[Kinds], health: Health, types: int) -> 
     figures.append(Figure(f"{health.agreement:.2f}", "agreement of types between two views, from 0 to 1"))
     mean = mean_image_error(seen.sample.images)
     if mean > 1e-9:
-        share = 1 - float(seen.error.mean()) / mean
+        share = max(0.0, 1 - float(seen.error.mean()) / mean)
         figures.append(Figure(f"{share:.0%}", "of what differs between the images is painted again"))
     return figures
 
@@ -158,7 +159,7 @@ def _types(network: Network, seen: Seen, kinds: Sequence[Kinds]) -> Section:
     if len(cards) < types:
         words += f" Shown are the {len(cards)} most used of {types} types."
     drawn = [type_html(card, types, _meaning(card.number, kinds)) for card in cards]
-    return Section("types", "The types", words, joined(drawn, "types"))
+    return Section("types", "The types", words, joined(drawn, "types" if len(cards) <= _FEW else "types many"))
 
 
 def _meaning(number: int, kinds: Sequence[Kinds]) -> str | None:
@@ -204,7 +205,10 @@ def _planes(network: Network, seen: Seen, kinds: Sequence[Kinds], types: int) ->
 
 
 def _kind_colours(kind: Kinds, types: int) -> list[tuple[int, int, int]]:
-    """The colour of the type that stands for each kind most often; the other kinds get colours that are left."""
+    """Their own where kinds are colours; else that of the type that mostly stands for each, or one that is left."""
+    named = colour_names(kind.names)
+    if named is not None:
+        return named
     colours = type_colours(max(types, len(kind.names)))
     chosen: list[tuple[int, int, int] | None] = [None] * len(kind.names)
     for column in range(len(kind.names)):
@@ -233,7 +237,8 @@ def _confusions(seen: Seen, kinds: Sequence[Kinds], types: int) -> Section:
             right=tuple(int(kind.class_of_type[number]) for number in used),
         )
         drawn.append(confusion_html(table))
-    words = "How many keypoints of each type lie on which things. Framed: what the type stands for. The last column: on no known thing."
+    words = "How many keypoints of each type lie on which things; the last column counts those on none. Framed: what "
+    words += "the type stands for."
     return Section("confusion", "Types and truth", words, joined(drawn, "confusions") if drawn else "")
 
 

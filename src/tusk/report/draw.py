@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import colorsys
 import io
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 FloatArray = npt.NDArray[np.floating]
 UInt8Array = npt.NDArray[np.uint8]
@@ -30,6 +31,13 @@ def type_colours(count: int) -> list[tuple[int, int, int]]:
         red, green, blue = colorsys.hls_to_rgb((number * 0.618034) % 1, lightness, 0.85)
         colours.append((round(red * 255), round(green * 255), round(blue * 255)))
     return colours
+
+
+def colour_names(names: Sequence[str]) -> list[tuple[int, int, int]] | None:
+    """The colours that the names stand for; None where one of them is no colour's name."""
+    found = [ImageColor.colormap.get(name.lower()) for name in names]
+    colours = [ImageColor.getrgb(str(colour)) for colour in found if colour is not None]
+    return [(red, green, blue) for red, green, blue, *_ in colours] if names and len(colours) == len(names) else None
 
 
 def to_bytes(image: FloatArray) -> UInt8Array:

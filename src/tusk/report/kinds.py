@@ -85,7 +85,9 @@ def _kinds(title: str, names: tuple[str, ...], values: list[IntArray], on: IntAr
         of_keypoint[image, hit] = own[on[image, hit]]
     confusion = np.zeros((types, len(names) + 1), np.int64)
     np.add.at(confusion, (labels[there], of_keypoint[there]), 1)  # -1 is the last column
-    assigned = assign_types(confusion[:, :-1])
+    assigned = np.where(
+        confusion[:, :-1].any(1), assign_types(confusion[:, :-1]), -1
+    )  # on nothing, it stands for nothing
     found = right = 0
     for image in range(len(values)):
         hit = of_keypoint[image] >= 0

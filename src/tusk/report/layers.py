@@ -16,6 +16,8 @@ from tusk.report.seen import Seen
 
 _IMAGES = 4
 _MOST_LAYERS = 12
+_BEHIND = (24, 26, 31)
+_SHADES = (1.0, 0.68, 0.84, 0.52)
 
 
 @dataclass(frozen=True)
@@ -76,26 +78,32 @@ def _apart(network: Network, sample: Sample, index: int) -> LayeredImage:
     assert output.layer_rgb is not None and output.layer_alpha is not None
     rgb, alpha, labels = output.layer_rgb[0], output.layer_alpha[0], output.label[0].tolist()
     owner = label_map(alpha)
-    colours = np.array([*type_colours(network.config.types), (24, 26, 31)], np.uint8)
+    colours = np.array([*_layer_colours(labels, network.config.types), _BEHIND], np.uint8)
     layers = []
     for number in range(min(_MOST_LAYERS, len(labels))):
         colour, cover = to_bytes(rgb[number].numpy()), to_bytes(alpha[number].expand(3, -1, -1).numpy())
         picture = np.concatenate([colour, cover[..., :1]], -1)
         layers.append(Layer(labels[number], picture, cover, float((owner == number).mean())))
-    type_of_pixel = np.append(np.array(labels, np.int64), -1)[owner]  # a -1 stays one, and is the dark colour
     truth = sample.truths[index] if sample.truths else None
     return LayeredImage(
         image=np.ascontiguousarray(sample.images[index].permute(1, 2, 0).numpy()),
         reconstruction=to_bytes(output.reconstruction[0].numpy()),
-        mask=colours[type_of_pixel],
+        mask=colours[owner],  # -1 is the last: the background
         true_mask=None if truth is None or truth.mask is None else _drawn(truth.mask),
         layers=tuple(layers),
     )
+
+
+def _layer_colours(labels: list[int], types: int) -> list[tuple[int, ...]]:
+    """That of the type; a further layer of the same type is darker, so that the two can be told apart."""
+    colours = type_colours(types)
+    shades = [_SHADES[labels[:number].count(label) % len(_SHADES)] for number, label in enumerate(labels)]
+    return [tuple(round(shade * part) for part in colours[label]) for label, shade in zip(labels, shades, strict=True)]
 
 
 def _drawn(mask: UInt8Array) -> UInt8Array:
     """Things in greys: their colours would be taken for types."""
     things = int(mask.max())
     shades = np.linspace(250, 130, max(things, 1)).astype(np.uint8)
-    table = np.concatenate([np.array([[24, 26, 31]], np.uint8), np.repeat(shades[:, None], 3, 1)])
+    table = np.concatenate([np.array([_BEHIND], np.uint8), np.repeat(shades[:, None], 3, 1)])
     return table[mask]

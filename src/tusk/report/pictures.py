@@ -55,7 +55,7 @@ def sight_html(sight: Sight, types: int) -> str:
         ("image", picture(sight.image, "an image")),
         ("points and types", _points(sight, types)),
         ("score map", picture(draw_score(sight.score_map), "its score map", smooth=True)),
-        (f"painted again, error {sight.error:.4f}", picture(sight.reconstruction, "the image painted again")),
+        (f"painted, error {sight.error:.3f}", picture(sight.reconstruction, "the image painted again")),
     )
     cells = "".join(f"<figure>{drawn}<figcaption>{words}</figcaption></figure>" for words, drawn in panels)
     return f'<div class="sight card">{cells}</div>'
@@ -70,12 +70,12 @@ def _points(sight: Sight, types: int) -> str:
     for (x, y), label, score in zip(sight.xy.tolist(), sight.labels, sight.scores, strict=True):
         # The centre of pixel x lies at x + 0.5 of the drawing.
         dots.append(
-            f'<circle cx="{x + 0.5:.2f}" cy="{y + 0.5:.2f}" r="{2.4 * unit:.2f}" fill="{css(colours[label])}">'
+            f'<circle cx="{x + 0.5:.2f}" cy="{y + 0.5:.2f}" r="{2.8 * unit:.2f}" fill="{css(colours[label])}">'
             f"<title>type {label}, score {score:.2f}</title></circle>"
         )
         # Beside the dot, on the side where there is room.
         left = x > width - 12 * unit
-        place = x + 0.5 + (-3.4 if left else 3.4) * unit
+        place = x + 0.5 + (-3.8 if left else 3.8) * unit
         anchor = ' text-anchor="end"' if left else ""
         level = min(max(y + 0.5 - 1.5 * unit, 7 * unit), height - unit)
         numbers.append(f'<text x="{place:.2f}" y="{level:.2f}"{anchor} fill="{css(colours[label])}">{label}</text>')
@@ -108,7 +108,7 @@ def layered_html(image: LayeredImage, types: int) -> str:
     whole = [
         ("image", picture(image.image, "an image")),
         ("painted again", picture(image.reconstruction, "the image painted again")),
-        ("masks, coloured by type", picture(image.mask, "which layer each pixel belongs to")),
+        ("masks by type", picture(image.mask, "which layer each pixel belongs to")),
     ]
     if image.true_mask is not None:
         whole.append(("true masks", picture(image.true_mask, "the true masks")))

@@ -80,7 +80,9 @@ def _line(curve: Curve, colour: str, steps: tuple[float, float], values: tuple[f
 
 
 def _number(value: float, share: bool) -> str:
-    return f"{value:.0%}" if share else f"{value:.3g}"
+    if share:
+        return f"{value:.0%}"
+    return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:.3g}"
 
 
 def scatter_html(scatter: Scatter) -> str:

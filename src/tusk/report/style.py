@@ -51,12 +51,14 @@ figcaption { font-size: .8rem; color: var(--soft); text-align: center; margin-to
 .points circle { stroke: #000; } .numbers { font-weight: 700; }
 .numbers text { stroke: #000; paint-order: stroke; stroke-linejoin: round; font-family: system-ui, sans-serif; }
 .types { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 236px), 1fr)); gap: 16px; }
+.types.many { grid-template-columns: repeat(auto-fill, minmax(min(100%, 150px), 1fr)); gap: 10px; }
+.many .type { padding: 9px; }
 .type { border-top: 4px solid var(--own); display: flex; flex-direction: column; gap: 8px; }
-.type header { display: flex; gap: 8px; align-items: center; }
+.type header { display: flex; gap: 2px 8px; align-items: center; flex-wrap: wrap; }
 i { width: 12px; height: 12px; border-radius: 50%; flex: none; display: inline-block; }
 .type header i { background: var(--own); }
 .tag { margin-left: auto; font-size: .8rem; padding: 1px 9px; border: 1px solid var(--line); border-radius: 99px;
-  overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+  max-width: 100%; overflow: hidden; text-overflow: ellipsis; }
 .alone img { border-radius: 8px; }
 .crops { display: grid; grid-template-columns: repeat(4, 1fr); gap: 4px; } .crops img { border-radius: 4px; }
 .type p { margin: auto 0 0; font-size: .88rem; } .type p b { color: var(--ink); }
