@@ -126,7 +126,7 @@ def _train(job: Job, *, resume: bool, named: bool) -> None:
         else:
             path = _one(replace(job, folder=folder), data, ranks, show, resume=resume)
         if ranks.first:
-            show.say(f"Results are in {folder}")
+            show.say(f"Results are in {folder}; open {folder / 'report.html'} in a browser to see them")
             print(path)
         leave_ranks(together=True)
     except BaseException:

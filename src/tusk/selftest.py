@@ -50,7 +50,7 @@ def run_self_tests() -> list[Outcome]:
 
 
 def _learning() -> Outcome:
-    """A tiny network on digits that are made here: the loss must be finite and fall."""
+    """A tiny network on digits that are made here: the loss must stay a number."""
     config = Config.model_validate(
         {
             "data": {"dataset": "digits", "size": 80},

@@ -122,6 +122,21 @@ def test_a_sound_run_gets_no_advice_and_each_fault_gets_its_own():
     )
 
 
+def test_a_type_that_stands_for_background_is_named():
+    about, shown = subject(), images("nothing")
+    seen = see(about.network, shown.sample, 0)
+    xy = torch.as_tensor(np.stack([_centres(index) for index in range(40)]), dtype=torch.float32)
+    label = torch.arange(120).view(40, 3) % 3
+    flat = shown.sample.images.clone()
+    flat[:20] = 0
+    label[:20] = 3
+    everywhere = torch.ones_like(label, dtype=torch.bool)
+    seen = replace(seen, sample=replace(shown.sample, images=flat), xy=xy, label=label, found=everywhere)
+    words = told(replace(seen, error=seen.error * 0), about)
+    assert words.startswith("50% of the keypoints lie where the image is empty, mostly of type 3")
+    assert "--keypoints 2" in words
+
+
 def test_keypoints_on_flat_ground_are_empty():
     about, shown = subject(), images("nothing", 4)
     seen = see(about.network, shown.sample, 0)

@@ -59,13 +59,12 @@ def _types(seen: Seen, config: Config) -> list[Remark]:
     dead = [number for number in range(types) if float(shares[number]) <= _DEAD]
     told = []
     if dead:
-        names = ", ".join(map(str, dead[:10])) + (" and others" if len(dead) > 10 else "")
         alive, verb = types - len(dead), "is" if len(dead) == 1 else "are"
         what = f"ask for fewer (--types {alive})" if alive else "train it for longer"
         told.append(
             Remark(
                 False,
-                f"{len(dead)} of {types} types {verb} hardly used ({names}): {what}, or let idle types start again "
+                f"{len(dead)} of {types} types {verb} hardly used ({_listed(dead)}): {what}, or let idle types start again "
                 "where the busy ones are (--training.revive-every 200).",
             )
         )
@@ -84,22 +83,25 @@ def _types(seen: Seen, config: Config) -> list[Remark]:
 
 
 def _places(seen: Seen, config: Config) -> Remark:
-    wanted = seen.found.numel()
-    missing = 1 - float(seen.found.float().mean())
-    empty = float(empty_keypoints(seen, config.model.window).float().sum()) / max(wanted, 1)
-    idle = missing + empty
-    fewer = max(1, round(config.model.keypoints * (1 - idle)))
-    if idle > _EMPTY and fewer < config.model.keypoints:
-        return Remark(
-            False,
-            f"{idle:.0%} of the keypoints lie where the image is empty: ask for fewer (--keypoints {fewer}), or leave "
-            "out those with low scores when you use the model.",
-        )
-    if idle > _EMPTY:
-        return Remark(
-            False, f"{idle:.0%} of the keypoints lie where the image is empty: train it for longer, or on more images."
-        )
-    return Remark(True, f"{1 - idle:.0%} of the keypoints lie where there is something to see.")
+    model = config.model
+    on_nothing = empty_keypoints(seen, model.window)
+    idle = float((on_nothing | ~seen.found).float().mean())
+    if idle <= _EMPTY:
+        return Remark(True, f"{1 - idle:.0%} of the keypoints lie where there is something to see.")
+    told = f"{idle:.0%} of the keypoints lie where the image is empty"
+    fewer = max(1, round(model.keypoints * (1 - idle)))
+    advice = f"ask for fewer (--keypoints {fewer})" if fewer < model.keypoints else "train it for longer"
+    counts = seen.counts(model.types)
+    empty = torch.bincount(seen.label[on_nothing], minlength=model.types)
+    ground = [number for number in range(model.types) if 2 * int(empty[number]) > int(counts[number])]
+    if ground and 2 * int(empty[ground].sum()) > int(empty.sum()):
+        kind = f"type {ground[0]}, which stands" if len(ground) == 1 else f"types {_listed(ground)}, which stand"
+        return Remark(False, f"{told}, mostly of {kind} for background: leave that out when you use it, or {advice}.")
+    return Remark(False, f"{told}: {advice}, or leave out those with low scores when you use the model.")
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:10])) + (" and others" if len(numbers) > 10 else "")
 
 
 def _spread(health: Health) -> Remark:

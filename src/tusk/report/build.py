@@ -27,7 +27,8 @@ from tusk.training.health import Health, check_health
 from tusk.training.run import Moment, WritePage
 
 _SHOWN = 12
-_LIGHT = 100  # images for a page while the training goes on
+_LIGHT = 60  # images for a page while the training goes on
+_CHECKED = 200  # images for the figures of health: as many as training looks at
 _FEW = 24  # types whose cards are large
 _NOWHERE = "none"
 
@@ -53,7 +54,7 @@ def make_page(subject: Subject, images: Images, *, health: Health | None = None,
     seen = see(network, sample, _SHOWN)
     kinds = judge(seen, types, config.model.window)
     if health is None:
-        health = check_health(network, config, sample.images, config.training.seed)
+        health = check_health(network, config, sample.images[:_CHECKED], config.training.seed)
     charts = [] if subject.logs is None else read_charts(subject.logs)
     return Page(
         title=f"What tusk learnt from {sample.name}",

@@ -32,7 +32,7 @@ _LOOKS = (
             "largest_share": "share of the largest type",
         },
     ),
-    ("Error of the painted image", {"reconstruction_error": "on images not trained on"}),
+    ("Error of the painted image", {"reconstruction_error": "over the images looked at"}),
 )
 
 

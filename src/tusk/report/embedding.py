@@ -14,7 +14,7 @@ from tusk.report.seen import Seen
 FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.int64]
 
-_MOST = 1500  # descriptors: more take minutes
+_MOST = 1000  # descriptors: more take minutes
 _LEAST = 100  # fewer show nothing
 
 

@@ -55,7 +55,7 @@ def sight_html(sight: Sight, types: int) -> str:
         ("image", picture(sight.image, "an image")),
         ("points and types", _points(sight, types)),
         ("score map", picture(draw_score(sight.score_map), "its score map", smooth=True)),
-        (f"painted, error {sight.error:.3f}", picture(sight.reconstruction, "the image painted again")),
+        (f"painted, error {sight.error:.4f}", picture(sight.reconstruction, "the image painted again")),
     )
     cells = "".join(f"<figure>{drawn}<figcaption>{words}</figcaption></figure>" for words, drawn in panels)
     return f'<div class="sight card">{cells}</div>'
@@ -65,12 +65,14 @@ def _points(sight: Sight, types: int) -> str:
     """The image with dots over it, drawn as shapes: sharp at any size, and each tells its type and score."""
     height, width = sight.image.shape[:2]
     unit = max(height, width) / 100
+    numbered = len(sight.labels) <= _NUMBERED
+    radius = (2.8 if numbered else 2.0) * unit
     colours = type_colours(types)
     dots, numbers = [], []
     for (x, y), label, score in zip(sight.xy.tolist(), sight.labels, sight.scores, strict=True):
         # The centre of pixel x lies at x + 0.5 of the drawing.
         dots.append(
-            f'<circle cx="{x + 0.5:.2f}" cy="{y + 0.5:.2f}" r="{2.8 * unit:.2f}" fill="{css(colours[label])}">'
+            f'<circle cx="{x + 0.5:.2f}" cy="{y + 0.5:.2f}" r="{radius:.2f}" fill="{css(colours[label])}">'
             f"<title>type {label}, score {score:.2f}</title></circle>"
         )
         # Beside the dot, on the side where there is room.
@@ -79,7 +81,7 @@ def _points(sight: Sight, types: int) -> str:
         anchor = ' text-anchor="end"' if left else ""
         level = min(max(y + 0.5 - 1.5 * unit, 7 * unit), height - unit)
         numbers.append(f'<text x="{place:.2f}" y="{level:.2f}"{anchor} fill="{css(colours[label])}">{label}</text>')
-    shown = "".join(numbers) if len(numbers) <= _NUMBERED else ""
+    shown = "".join(numbers) if numbered else ""
     small = " pixels" if max(height, width) <= _PIXELS else ""
     return (
         f'<svg class="points" viewBox="0 0 {width} {height}" role="img" aria-label="its keypoints">'
