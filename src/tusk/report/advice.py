@@ -64,8 +64,8 @@ def _types(seen: Seen, config: Config) -> list[Remark]:
         told.append(
             Remark(
                 False,
-                f"{len(dead)} of {types} types {verb} hardly used ({_listed(dead)}): {what}, or let idle types start again "
-                "where the busy ones are (--training.revive-every 200).",
+                f"{len(dead)} of {types} types {verb} hardly used ({_listed(dead)}): {what}, or let idle types start "
+                "again where the busy ones are (--training.revive-every 200).",
             )
         )
     else:
