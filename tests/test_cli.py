@@ -38,7 +38,7 @@ def test_help_is_quick_and_names_every_verb():
     done = tusk("--help")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert done.returncode == 0
-    for verb in ("demo", "data", "config", "presets", "import-authors"):
+    for verb in ("demo", "report", "data", "config", "presets", "import-authors", "doctor"):
         assert f"\n  {verb} " in done.stdout
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
 

@@ -83,6 +83,27 @@ def data(args: Sequence[str]) -> None:
     run(args)
 
 
+def report(
+    run: Annotated[tyro.conf.Positional[str], tyro.conf.arg(help="A run's folder, a model file, or a model's name.")],
+    out: Annotated[Path | None, tyro.conf.arg(help="The page to write; default RUN/report.html.")] = None,
+    data: Annotated[str | None, tyro.conf.arg(help="Images to show it on: a folder or a dataset's name.")] = None,
+    count: Annotated[int, tyro.conf.arg(help="How many images to look at, at most.")] = 200,
+) -> None:
+    """Write one page about a run or model: pictures, types, curves, and how it is doing."""
+    from tusk.cli_report import write_report
+
+    write_report(run, out, data, count)
+
+
+def doctor(
+    json: Annotated[bool, tyro.conf.arg(help="Print it as JSON.")] = False,
+) -> None:
+    """Look at this machine and installation, and try everything once: ten seconds."""
+    from tusk.cli_doctor import examine
+
+    examine(as_json=json)
+
+
 def presets() -> None:
     """List the presets."""
     from tusk.presets import preset_names
@@ -122,9 +143,11 @@ _VERBS: dict[str, Callable[..., None]] = {
     "train": train,
     "detect": detect,
     "evaluate": evaluate,
+    "report": report,
     "data": data,
     "config": config,
     "presets": presets,
+    "doctor": doctor,
     "import-authors": import_authors,
 }
 # These read their flags themselves: they have verbs of their own, or flags that depend on the preset.

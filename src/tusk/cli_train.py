@@ -126,7 +126,7 @@ def _train(job: Job, *, resume: bool, named: bool) -> None:
         else:
             path = _one(replace(job, folder=folder), data, ranks, show, resume=resume)
         if ranks.first:
-            show.say(f"Results are in {folder}")
+            show.say(f"Results are in {folder}; open {folder / 'report.html'} in a browser to see them")
             print(path)
         leave_ranks(together=True)
     except BaseException:
@@ -135,11 +135,21 @@ def _train(job: Job, *, resume: bool, named: bool) -> None:
 
 
 def _one(job: Job, data: tuple[Dataset, Dataset], ranks: Ranks, show: Show, *, resume: bool) -> Path:
+    from tusk.report.build import training_pages
+    from tusk.report.sample import Sample
+    from tusk.report.subject import LEARNT_FROM, NOT_LEARNT_FROM, Images
     from tusk.training.run import Run, look_at
 
     config, (dataset, unseen) = job.config, data
     show.say(f"{len(dataset)} images of {dataset.name}, {config.model.keypoints} keypoints, {config.model.types} types")
-    run = Run(config, job.folder, dataset, look_at(unseen), show, job.command, ranks, job.tensorboard)
+    look = look_at(unseen)
+    truths = look.truths if len(look.truths) == len(look.images) else ()
+    # As `_open` has it: images that tusk makes are others than those of the training.
+    origin = LEARNT_FROM if config.data.source else NOT_LEARNT_FROM
+    sample = Sample(unseen.name, look.images, truths, unseen.class_names)
+    images = Images(sample, f"of {unseen.name}{origin}")
+    pages = training_pages(job.folder / "report.html", config, images, job.command)
+    run = Run(config, job.folder, dataset, look, show, job.command, ranks, job.tensorboard, pages)
     return run.train(resume=resume)
 
 

@@ -1,14 +1,19 @@
-"""Pictures and pages: points land on their pixels, and a page stands by itself."""
+"""Pictures and the page around them: points land on their pixels, and a page stands by itself."""
 
 import base64
 import io
-import re
 
 import numpy as np
 from PIL import Image
 
-from tusk.report.draw import crop, draw_points, draw_score, png_uri, to_bytes, type_colours
-from tusk.report.page import Curve, Figure, Page, PictureRow, TypeCard, render_page, write_page
+from tests.report.reader import read_page
+from tusk.report.advice import Remark
+from tusk.report.draw import colour_names, crop, draw_points, draw_score, picture_uri, to_bytes, type_colours
+from tusk.report.page import Fact, Figure, Page, Section, render_page, write_page
+
+
+def opened(uri):
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))))
 
 
 def test_points_land_on_their_pixels():
@@ -18,10 +23,16 @@ def test_points_land_on_their_pixels():
     assert tuple(drawn[int(12.5 * 4), int(7.5 * 4)]) == type_colours(5)[2]
 
 
-def test_colours_differ():
+def test_colours_differ_and_stay_when_there_are_more_types():
     colours = np.array(type_colours(24), float)
     apart = np.linalg.norm(colours[:, None] - colours[None], axis=-1) + 1e9 * np.eye(24)
     assert apart.min() > 12
+    assert type_colours(114)[:24] == type_colours(24) and len(set(type_colours(114))) == 114
+
+
+def test_kinds_that_are_colours_keep_them():
+    assert colour_names(("red", "Blue")) == [(255, 0, 0), (0, 0, 255)]
+    assert colour_names(("red", "cube")) is None and colour_names(()) is None
 
 
 def test_crops_are_centred_and_padded():
@@ -33,31 +44,36 @@ def test_crops_are_centred_and_padded():
     assert crop(image, 9, 9, 6)[-1].sum() == 0
 
 
-def test_pictures_survive_as_text():
-    picture = Image.fromarray(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
-    data = base64.b64decode(png_uri(picture).partition(",")[2])
-    assert np.array_equal(np.asarray(Image.open(io.BytesIO(data))), np.asarray(picture))
+def test_pictures_survive_as_text_and_large_ones_shrink():
+    for channels in (3, 4):
+        pixels = np.random.default_rng(0).integers(0, 255, (12, 9, channels), np.uint8)
+        assert np.array_equal(opened(picture_uri(pixels)), pixels)
+    large = np.full((2000, 1000, 3), 77, np.uint8)
+    assert max(opened(picture_uri(large)).shape) <= 320
+    assert len(picture_uri(np.random.default_rng(0).integers(0, 255, (2000, 1000, 3), np.uint8))) < 200_000
 
 
-def test_values_outside_are_clipped():
+def test_values_outside_are_clipped_and_scores_grow_lighter():
     assert to_bytes(np.array([-1.0, 0.5, 2.0]).reshape(3, 1, 1)).tolist() == [[[0, 128, 255]]]
-    assert draw_score(np.array([[0.0, 2.0]]), 10).size == (10, 10)
+    drawn = draw_score(np.linspace(-0.5, 1.5, 200)[None]).astype(int) @ [299, 587, 114]
+    assert (np.diff(drawn[0]) >= 0).all() and drawn[0, -1] > 200_000 > 20_000 > drawn[0, 0]
 
 
 def test_a_page_stands_by_itself_and_escapes_words(tmp_path):
-    picture = Image.new("RGB", (8, 8), (10, 200, 30))
+    evil = '<img src=x onerror="alert(1)">&'
     page = Page(
-        title="A <b>title",
-        words=["some & words"],
-        figures=[Figure("99%", "of <things>")],
-        rows=[PictureRow((("one", picture), ("two", picture)))],
-        types=[TypeCard(3, (1, 2, 3), 7, picture, (picture,))],
-        curves=[Curve("error", [1, 2, 3], [0.5, 0.2, 0.1]), Curve("flat", [1], [0.0])],
+        title=f"A title {evil}",
+        words=[f"some {evil} words", "more"],
+        figures=[Figure("99%", f"of {evil}")],
+        facts=[Fact("Command", f"tusk train {evil} \udcff")],  # a file name need not be valid Unicode
+        remarks=[Remark(False, f"mend {evil}"), Remark(True, "fine")],
+        sections=[Section("one", f"One {evil}", f"about {evil}", "<p>body</p>"), Section("none", "None", "", "")],
     )
-    text = render_page(page)
-    assert "A &lt;b&gt;title" in text and "some &amp; words" in text and "of &lt;things&gt;" in text
-    assert not re.search(r"(src|href)=\"(?!data:)", text)
-    assert "Type 3" in text and "7 found" in text and "nan" not in text
     write_page(tmp_path / "deep" / "page.html", page)
-    assert (tmp_path / "deep" / "page.html").read_text() == text
+    text = (tmp_path / "deep" / "page.html").read_text(encoding="utf-8")
+    assert text == render_page(page).replace("\udcff", "\\udcff")
+    read = read_page(text)
+    assert read.text.count(evil) >= 7 and "<img" not in text
+    assert read.ids == ["health", "run", "one"] and "None" not in read.text
+    assert [kind for kind in read.classes if kind in ("well", "amiss")] == ["amiss", "well"]
     assert len(list((tmp_path / "deep").iterdir())) == 1

@@ -15,6 +15,9 @@ from tusk.data.dataset import Truth
 from tusk.geometry.warp import Warp
 from tusk.model.storage import load_model
 from tusk.presets import load_config, to_yaml
+from tusk.report.build import training_pages
+from tusk.report.sample import sample_of
+from tusk.report.subject import Images
 from tusk.training.distributed import Ranks
 from tusk.training.run import Run, look_at
 from tusk.training.show import Show
@@ -142,3 +145,38 @@ def test_a_run_of_an_older_version_goes_on(tmp_path):
     first.train(resume=False)
     assert load_config(None, tmp_path / "config.yaml") == CONFIG
     assert run_in(tmp_path, CONFIG).train(resume=True) == tmp_path / "model.safetensors"
+
+
+def test_a_page_that_fails_is_one_warning_and_changes_nothing(tmp_path):
+    """Weights, logs and checkpoints are those of a run without pages."""
+    moments = []
+
+    def write(_, moment):
+        moments.append((moment.step, moment.finished, moment.health is None))
+        if len(moments) == 2:
+            raise OSError(28, "No space left on device")
+
+    trained = []
+    for name, page in (("plain", None), ("paged", write)):
+        (tmp_path / name).mkdir()
+        with (tmp_path / f"{name}.txt").open("w") as file:
+            run = replace(run_in(tmp_path / name), write_page=page, show=Show(Console(file=file, width=300)))
+            trained.append(load_file(run.train(resume=False)))
+    assert moments == [(6, False, False), (12, False, False)]
+    warnings = [line for line in (tmp_path / "paged.txt").read_text().splitlines() if "could not be written" in line]
+    assert len(warnings) == 1 and "No space left" in warnings[0] and "tusk report" in warnings[0]
+    assert all(torch.equal(value, trained[1][name]) for name, value in trained[0].items())
+    for name in ("metrics.jsonl", "results.csv"):
+        assert (tmp_path / "plain" / name).read_bytes() == (tmp_path / "paged" / name).read_bytes()
+
+
+def test_a_run_with_real_pages_has_the_weights_of_one_without(tmp_path):
+    plain, paged = tmp_path / "plain", tmp_path / "paged"
+    plain.mkdir(), paged.mkdir()
+    images = Images(sample_of(Squares(), 12), "of squares")
+    pages = training_pages(paged / "report.html", CONFIG, images, "tusk train squares")
+    first = load_file(run_in(plain).train(resume=False))
+    second = load_file(replace(run_in(paged), write_page=pages).train(resume=False))
+    assert all(torch.equal(value, second[name]) for name, value in first.items())
+    text = (paged / "report.html").read_text()
+    assert "tusk train squares" in text and "not finished" not in text and 'id="curves"' in text

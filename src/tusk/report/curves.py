@@ -1,22 +1,111 @@
-"""Curves from the log of a run."""
+"""Curves from the logs of a run: `metrics.jsonl` has the losses, `results.csv` the looks at its health."""
 
 from __future__ import annotations
 
+import csv
 import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from tusk.report.page import Curve
+_POINTS = 300  # more than a chart can show
 
-_POINTS = 400  # more than a page can show
+_LOSSES = {
+    "reconstruction": "painting the image again",
+    "kmeans": "nearness to prototypes",
+    "score_equivariance": "scores move with the image",
+    "feature_equivariance": "features move with the image",
+    "contrast": "telling keypoints apart",
+    "mutual_information": "same type in both views",
+    "quantisation": "quantisation",
+    "prototypes": "prototypes",
+}
+_LOOKS = (
+    ("By the labels, for display only", {"localisation": "found", "classification": "right type", "both": "both"}),
+    (
+        "Without a label",
+        {
+            "agreement": "agreement of two views",
+            "confidence": "probability of the type",
+            "spread": "spread of descriptors",
+            "largest_share": "share of the largest type",
+        },
+    ),
+    ("Error of the painted image", {"reconstruction_error": "over the images looked at"}),
+)
 
 
-def read_curve(metrics: Path, key: str, name: str) -> Curve:
-    """One term of `metrics.jsonl` over the steps; empty where nothing was logged."""
-    steps, values = [], []
-    lines = metrics.read_text(encoding="utf-8").splitlines() if metrics.exists() else []
-    for line in lines[:: max(1, len(lines) // _POINTS)]:
-        entry = json.loads(line)
-        if key in entry:
-            steps.append(float(entry["step"]))
-            values.append(float(entry[key]))
-    return Curve(name, steps, values)
+@dataclass(frozen=True)
+class Curve:
+    """One line: y over the steps."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves in one frame; shares run from 0 to 1."""
+
+    title: str
+    curves: tuple[Curve, ...]
+    shares: bool = False
+
+
+def read_charts(folder: Path) -> list[Chart]:
+    """Whatever was logged in a run's folder, and nothing where nothing was."""
+    looks, losses = _results(folder / "results.csv"), _metrics(folder / "metrics.jsonl")
+    charts = []
+    for title, names in _LOOKS:
+        curves = tuple(curve for key, name in names.items() if (curve := _curve(looks, key, name)) is not None)
+        if curves:
+            charts.append(Chart(title, curves, shares=len(names) > 1))
+    for key in dict.fromkeys(name for entry in losses for name in entry if name not in ("step", "progress")):
+        curve = _curve(losses, key, "weighted loss")
+        if curve is not None and any(curve.y):
+            charts.append(Chart(f"Loss: {_LOSSES.get(key, key.replace('_', ' '))}", (curve,)))
+    return charts
+
+
+def _curve(entries: list[dict[str, float]], key: str, name: str) -> Curve | None:
+    points = [(entry["step"], entry[key]) for entry in entries if key in entry]
+    if len(points) < 2:
+        return None
+    kept = points[:: max(1, len(points) // _POINTS)]
+    if kept[-1] != points[-1]:
+        kept.append(points[-1])
+    return Curve(name, tuple(step for step, _ in kept), tuple(value for _, value in kept))
+
+
+def _metrics(path: Path) -> list[dict[str, float]]:
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.is_file() else []
+    entries = []
+    for line in lines:
+        try:
+            entries.append(_numbers(json.loads(line).items()))
+        except (ValueError, AttributeError):
+            continue  # a kill, or a writer at this very moment, may have cut a line short
+    return [entry for entry in entries if "step" in entry]
+
+
+def _results(path: Path) -> list[dict[str, float]]:
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [_numbers(row.items()) for row in csv.DictReader(file)]
+    return [row for row in rows if "step" in row]
+
+
+def _numbers(items: Iterable[tuple[object, object]]) -> dict[str, float]:
+    """Those of the values that are finite numbers."""
+    numbers: dict[str, float] = {}
+    for name, value in items:
+        try:
+            number = float(value)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            continue
+        if math.isfinite(number):
+            numbers[str(name)] = number
+    return numbers

@@ -5,23 +5,39 @@ from __future__ import annotations
 import base64
 import colorsys
 import io
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 FloatArray = npt.NDArray[np.floating]
 UInt8Array = npt.NDArray[np.uint8]
 
+# Red, blue, green, amber, violet, cyan, pink, lime, brown, teal, yellow, slate.
+_NAMED = (
+    (239, 68, 68), (56, 116, 255), (34, 180, 85), (245, 150, 20), (155, 89, 245), (30, 200, 225),
+    (244, 114, 190), (163, 205, 30), (178, 118, 62), (20, 150, 136), (250, 212, 70), (132, 146, 176),
+)  # fmt: skip
+_HEAT = ((6, 4, 14), (52, 16, 88), (130, 30, 104), (206, 62, 70), (246, 128, 38), (252, 202, 74), (255, 250, 206))
+_LARGEST, _LOSSLESS = 320, 128  # sides in pixels of pictures in a page
+
 
 def type_colours(count: int) -> list[tuple[int, int, int]]:
-    """As many well separated, bright colours: steps of the golden ratio around the hues, two lightnesses in turn."""
-    colours = []
-    for number in range(count):
+    """As many bright colours: a dozen that are easy to name, then steps of the golden ratio around the hues."""
+    colours = list(_NAMED[:count])
+    for number in range(len(colours), count):
         lightness = 0.62 if number % 2 == 0 else 0.5
         red, green, blue = colorsys.hls_to_rgb((number * 0.618034) % 1, lightness, 0.85)
         colours.append((round(red * 255), round(green * 255), round(blue * 255)))
     return colours
+
+
+def colour_names(names: Sequence[str]) -> list[tuple[int, int, int]] | None:
+    """The colours that the names stand for; None where one of them is no colour's name."""
+    found = [ImageColor.colormap.get(name.lower()) for name in names]
+    colours = [ImageColor.getrgb(str(colour)) for colour in found if colour is not None]
+    return [(red, green, blue) for red, green, blue, *_ in colours] if names and len(colours) == len(names) else None
 
 
 def to_bytes(image: FloatArray) -> UInt8Array:
@@ -55,13 +71,17 @@ def draw_points(
     return canvas
 
 
-def draw_score(score_map: FloatArray, side: int) -> Image.Image:
-    """(H, W) in [0, 1] -> a picture of `side` pixels from dark violet over red to yellow."""
-    from matplotlib import colormaps
+def css(colour: tuple[int, int, int]) -> str:
+    """The colour as a style sheet writes it."""
+    return "#{:02x}{:02x}{:02x}".format(*colour)
 
-    coloured = colormaps["inferno"](np.clip(score_map, 0, 1))[..., :3]
-    picture = Image.fromarray((coloured * 255).astype(np.uint8))
-    return picture.resize((side, side), Image.Resampling.NEAREST)
+
+def draw_score(score_map: FloatArray) -> UInt8Array:
+    """(H, W) in [0, 1] -> (H, W, 3) from black over violet and orange to pale yellow, ever lighter."""
+    places = np.linspace(0, 1, len(_HEAT))
+    values = np.clip(score_map, 0, 1)
+    channels = [np.interp(values, places, [colour[channel] for colour in _HEAT]) for channel in range(3)]
+    return (np.stack(channels, -1) + 0.5).astype(np.uint8)
 
 
 def crop(image: UInt8Array, x: float, y: float, side: int) -> UInt8Array:
@@ -71,8 +91,14 @@ def crop(image: UInt8Array, x: float, y: float, side: int) -> UInt8Array:
     return padded[max(top, 0) : top + side, max(left, 0) : left + side]
 
 
-def png_uri(picture: Image.Image) -> str:
-    """The picture as text that stands in a page by itself."""
+def picture_uri(pixels: UInt8Array) -> str:
+    """(H, W, 3 or 4) as text that stands in a page by itself; large pictures are made smaller and lossy."""
+    picture = Image.fromarray(pixels)
+    if max(picture.size) > _LARGEST:
+        picture.thumbnail((_LARGEST, _LARGEST))
     buffer = io.BytesIO()
+    if max(picture.size) > _LOSSLESS and picture.mode == "RGB":
+        picture.save(buffer, "JPEG", quality=88)
+        return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
     picture.save(buffer, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

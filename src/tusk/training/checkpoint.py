@@ -93,10 +93,7 @@ class Checkpoints:
         manifest = self.manifest()
         if manifest is None:
             raise DataError(str(self.folder), "there is no checkpoint in it", "start the training anew")
-        if manifest.config_sha256 != self._config_sha256:
-            raise DataError(
-                str(self.folder), "its checkpoint belongs to another configuration", "resume with the run's own config"
-            )
+        self._refuse_other(manifest)
         _restore_tensors(trainer, self._tensors(manifest))
         trainer.step = manifest.step
         trainer.progress_before = manifest.progress_before
@@ -104,12 +101,19 @@ class Checkpoints:
         trainer.rate_factor = manifest.rate_factor
         return manifest
 
-    def restore_best(self, network: Network) -> Manifest | None:
-        """Give the network the weights of the best checkpoint, if any was scored."""
-        best = self.manifest("best")
-        if best is not None:
-            network.load_state_dict(_of_network(self._tensors(best)))
-        return best
+    def restore_network(self, network: Network, which: Literal["last", "best"]) -> Manifest | None:
+        """Give the network the weights of the last checkpoint, or of the best if any was scored."""
+        manifest = self.manifest(which)
+        if manifest is not None:
+            self._refuse_other(manifest)
+            network.load_state_dict(_of_network(self._tensors(manifest)))
+        return manifest
+
+    def _refuse_other(self, manifest: Manifest) -> None:
+        if manifest.config_sha256 != self._config_sha256:
+            raise DataError(
+                str(self.folder), "its checkpoint belongs to another configuration", "resume with the run's own config"
+            )
 
     def _tensors(self, manifest: Manifest) -> dict[str, Tensor]:
         path = self.folder / manifest.file

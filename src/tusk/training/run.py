@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from tusk.presets import to_yaml
 from tusk.training.checkpoint import Checkpoints
 from tusk.training.distributed import Ranks
 from tusk.training.figures import task_figures
-from tusk.training.health import check_health
+from tusk.training.health import Health, check_health
 from tusk.training.log import RunLog
 from tusk.training.show import Show
 from tusk.training.trainer import NotFiniteError, StepReport, Trainer
@@ -61,6 +61,19 @@ def look_at(dataset: Dataset, count: int = _LOOKED_AT) -> Look:
     return Look(torch.from_numpy(pixels).permute(0, 3, 1, 2), truths, len(dataset.class_names))
 
 
+@dataclass(frozen=True)
+class Moment:
+    """How far a training is when its page is written."""
+
+    step: int  # of the weights
+    seconds: float
+    finished: bool
+    health: Health | None  # where it was looked at just now
+
+
+WritePage = Callable[[Network, Moment], None]
+
+
 @dataclass
 class Run:
     """One training in a folder."""
@@ -73,6 +86,7 @@ class Run:
     command: str
     ranks: Ranks
     tensorboard: bool = False
+    write_page: WritePage | None = None  # after every look; it must leave the network and all random numbers alone
 
     def train(self, *, resume: bool) -> Path:
         """Train to the end; -> the model file."""
@@ -152,17 +166,37 @@ class Run:
         if report.step % _LOG_EVERY == 0:
             log.step(report)
         looked = report.step % training.evaluate_every == 0
-        score = self._look(trainer, log) if looked else None
+        look = self._look(trainer, log) if looked else None
         if looked or report.step % training.checkpoint_every == 0:
+            score = None if look is None else self._score(trainer, look)
             checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=score)
+        if look is not None:
+            self._page(trainer.network, Moment(trainer.step, spent, False, look))
 
-    def _look(self, trainer: Trainer, log: RunLog) -> float | None:
-        """How the run is doing; -> its unsupervised score, once there are types to score."""
+    def _look(self, trainer: Trainer, log: RunLog) -> Health:
+        """How the run is doing."""
         health = check_health(trainer.network, self.config, self.look.images, self.config.training.seed)
         figures = task_figures(trainer.network, self.config, self.look.images, self.look.truths, self.look.class_count)
         log.look(trainer.step, {**asdict(health), **figures})
         self.show.look(trainer.step, health, self.config.model.types, figures)
+        return health
+
+    def _score(self, trainer: Trainer, health: Health) -> float | None:
+        """The run's unsupervised score, once there are types to score."""
         return health.agreement if trainer.centred and trainer.progress_before >= self.config.training.warm_up else None
+
+    def _page(self, network: Network, moment: Moment) -> None:
+        """A page is worth a warning where it fails, but not the training."""
+        if self.write_page is None:
+            return
+        try:
+            self.write_page(network, moment)
+        except Exception as error:
+            self.write_page = None  # one warning is enough
+            self.show.say(
+                f"The page of this run could not be written ({type(error).__name__}: {error}); the training is not "
+                f"affected, and 'tusk report {self.folder}' tries again."
+            )
 
     def _roll_back(self, trainer: Trainer, checkpoints: Checkpoints, rollbacks: int, error: NotFiniteError) -> None:
         """To the last checkpoint, with other random numbers and smaller steps: the same ones would fail again."""
@@ -177,10 +211,10 @@ class Run:
         path = self.folder / "model.safetensors"
         if log is None:
             return path
-        score = self._look(trainer, log)
-        checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=score)
+        look = self._look(trainer, log)
+        checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=self._score(trainer, look))
         log.close()
-        best = checkpoints.restore_best(trainer.network)
+        best = checkpoints.restore_network(trainer.network, "best")
         provenance = {
             "command": self.command,
             "seed": self.config.training.seed,
@@ -189,6 +223,10 @@ class Run:
             "agreement": None if best is None or best.score is None else round(best.score, 4),
         }
         save_model(path, StoredModel(_in_use(trainer.network), self.config, provenance))
+        if best is None or best.step == trainer.step:
+            self._page(trainer.network, Moment(trainer.step, spent, True, look))
+        else:
+            self._page(trainer.network, Moment(best.step, spent, True, None))
         return path
 
 

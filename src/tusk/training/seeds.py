@@ -61,5 +61,8 @@ def train_seeds(
         table.writerow([seed, fact["agreement"], fact["minutes"], fact["steps"], seed == best])
         say(f"Seed {seed}: agreement {fact['agreement']}, {fact['minutes']} minutes{', kept' if seed == best else ''}")
     write_whole(folder / "seeds.csv", rows.getvalue().encode())
+    page = models[best].with_name("report.html")
+    if page.is_file():
+        write_whole(folder / page.name, page.read_bytes())
     write_whole(kept, models[best].read_bytes())
     return kept

@@ -1,0 +1,144 @@
+"""How a run is doing, in sentences, each with what to do about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tusk.config import Config
+from tusk.report.seen import Seen
+from tusk.training.health import Health
+
+_DEAD = 1e-3  # share of the keypoints below which a type counts as unused: as in training/health.py
+_EMPTY = 0.05  # share of the keypoints on nothing that is worth a word
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One sentence; not well means that there is something to do."""
+
+    well: bool
+    words: str
+
+
+def remarks(seen: Seen, config: Config, health: Health) -> list[Remark]:
+    """What is wrong first."""
+    told = [*_types(seen, config), _places(seen, config), _spread(health), _sureness(health, config), _painting(seen)]
+    return sorted(told, key=lambda remark: remark.well)
+
+
+def mean_image_error(images: Tensor) -> float:
+    """images (N, 3, H, W) uint8 -> the error of painting the mean of all of them every time."""
+    values = images.float() / 255
+    return float((values - values.mean(0)).square().mean())
+
+
+def empty_keypoints(seen: Seen, window: int) -> Tensor:
+    """(N, K) bool: where the image is all but flat around a keypoint, compared with the image as a whole."""
+    grey = seen.sample.images.float().mean(1, keepdim=True) / 255  # (N, 1, H, W)
+    reach = window // 2
+    padded = F.pad(grey, (reach, reach, reach, reach), mode="replicate")
+    mean = F.avg_pool2d(padded, 2 * reach + 1, stride=1)
+    variance = F.avg_pool2d(padded.square(), 2 * reach + 1, stride=1) - mean.square()
+    deviation = variance.clamp_min(0).sqrt()[:, 0]  # (N, H, W)
+    height, width = deviation.shape[-2:]
+    columns = seen.xy[..., 0].round().long().clamp(0, width - 1)  # (N, K)
+    rows = seen.xy[..., 1].round().long().clamp(0, height - 1)
+    around = deviation.flatten(1).gather(1, rows * width + columns)
+    whole = grey.flatten(1).std(1, correction=0)[:, None]
+    return (around < torch.maximum(0.1 * whole, torch.full_like(whole, 0.01))) & seen.found
+
+
+def _types(seen: Seen, config: Config) -> list[Remark]:
+    types = config.model.types
+    counts = seen.counts(types)
+    shares = counts / counts.sum().clamp_min(1)
+    dead = [number for number in range(types) if float(shares[number]) <= _DEAD]
+    told = []
+    if dead:
+        alive, verb = types - len(dead), "is" if len(dead) == 1 else "are"
+        what = f"ask for fewer (--types {alive})" if alive else "train it for longer"
+        told.append(
+            Remark(
+                False,
+                f"{len(dead)} of {types} types {verb} hardly used ({_listed(dead)}): {what}, or let idle types start "
+                "again where the busy ones are (--training.revive-every 200).",
+            )
+        )
+    else:
+        told.append(Remark(True, "The one type is in use." if types == 1 else f"All {types} types are in use."))
+    largest = int(shares.argmax())
+    if types > 1 and float(shares.max()) > 0.5 + 0.8 / types:
+        told.append(
+            Remark(
+                False,
+                f"Type {largest} takes {float(shares.max()):.0%} of the keypoints: ask for more types, or raise the "
+                "weight that keeps their use even (--losses.mutual-information.weight 0.03).",
+            )
+        )
+    return told
+
+
+def _places(seen: Seen, config: Config) -> Remark:
+    model = config.model
+    on_nothing = empty_keypoints(seen, model.window)
+    idle = float((on_nothing | ~seen.found).float().mean())
+    if idle <= _EMPTY:
+        return Remark(True, f"{1 - idle:.0%} of the keypoints lie where there is something to see.")
+    told = f"{idle:.0%} of the keypoints lie where the image is empty"
+    fewer = max(1, round(model.keypoints * (1 - idle)))
+    advice = f"ask for fewer (--keypoints {fewer})" if fewer < model.keypoints else "train it for longer"
+    counts = seen.counts(model.types)
+    empty = torch.bincount(seen.label[on_nothing], minlength=model.types)
+    ground = [number for number in range(model.types) if 2 * int(empty[number]) > int(counts[number])]
+    if ground and 2 * int(empty[ground].sum()) > int(empty.sum()):
+        kind = f"type {ground[0]}, which stands" if len(ground) == 1 else f"types {_listed(ground)}, which stand"
+        return Remark(False, f"{told}, mostly of {kind} for background: leave that out when you use it, or {advice}.")
+    return Remark(False, f"{told}: {advice}, or leave out those with low scores when you use the model.")
+
+
+def _listed(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:10])) + (" and others" if len(numbers) > 10 else "")
+
+
+def _spread(health: Health) -> Remark:
+    if health.spread < 0.1:
+        return Remark(
+            False,
+            f"The descriptors are nearly all alike (spread {health.spread:.2f} of 1), so types mean little: "
+            "standardise them (--model.descriptor-space standardised) or let keypoints tell each other apart "
+            "(--losses.contrast.weight 0.03).",
+        )
+    return Remark(True, f"The descriptors differ from one another (spread {health.spread:.2f} of 1).")
+
+
+def _sureness(health: Health, config: Config) -> Remark:
+    if config.model.types > 1 and health.agreement < 0.3:
+        return Remark(
+            False,
+            f"The same keypoint often gets another type in another view (agreement {health.agreement:.2f} of 1): train "
+            "it for longer, or with several seeds and keep the best (--seeds 3).",
+        )
+    return Remark(
+        True,
+        f"A keypoint keeps its type when the image is warped (agreement {health.agreement:.2f} of 1, mean probability "
+        f"of the type {health.confidence:.2f}).",
+    )
+
+
+def _painting(seen: Seen) -> Remark:
+    own, mean = float(seen.error.mean()), mean_image_error(seen.sample.images)
+    if len(seen.sample) < 2 or mean < 1e-9:
+        return Remark(True, f"The image is painted again with a mean squared error of {own:.4f}.")
+    if own >= 0.95 * mean:
+        return Remark(
+            False,
+            f"The images are painted no better than their mean would be (error {own:.4f} against {mean:.4f}): train it "
+            "for longer, or with more keypoints.",
+        )
+    return Remark(
+        True, f"Painting the images from keypoints alone leaves {own / mean:.0%} of the error of their mean image."
+    )

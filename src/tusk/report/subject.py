@@ -1,0 +1,114 @@
+"""What a page is about: a run in its folder, finished or not, or a model by itself; and the images to show it on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tusk
+from tusk.config import Config
+from tusk.data.catalogue import CATALOGUE, Request, open_dataset
+from tusk.errors import DataError, UsageError
+from tusk.model.network import Network
+from tusk.model.storage import StoredModel, load_model
+from tusk.presets import load_config
+from tusk.report.sample import Sample, sample_of
+from tusk.training.checkpoint import Checkpoints
+from tusk.training.seeds import stored_seeds
+
+LEARNT_FROM, NOT_LEARNT_FROM = ", which it learnt from", " that it did not learn from"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A network and what is known of how it came about."""
+
+    network: Network
+    config: Config
+    logs: Path | None = None  # the folder with metrics.jsonl and results.csv, if there is any
+    command: str | None = None
+    step: int | None = None  # of the weights
+    minutes: float | None = None
+    finished: bool = True
+
+
+@dataclass(frozen=True)
+class Images:
+    """A sample, and in words where it comes from."""
+
+    sample: Sample
+    origin: str  # after "N images": e.g. "of digits that it did not learn from"
+
+
+def open_subject(run: str) -> Subject:
+    """RUN: the folder of a run, a model file, or the name of a model that comes with tusk."""
+    folder = Path(run)
+    if not folder.is_dir():
+        return _of_model(tusk.load(run), None)
+    if (folder / "model.safetensors").is_file():
+        model = load_model(folder / "model.safetensors")
+        return _of_model(model, _logs(folder, model))
+    if not (folder / "config.yaml").is_file():
+        raise DataError(run, "there is no run in it (no config.yaml)", "name the folder of a run")
+    return _unfinished(folder)
+
+
+def _of_model(model: StoredModel, logs: Path | None) -> Subject:
+    known = model.provenance
+    return Subject(
+        network=model.network,
+        config=model.config,
+        logs=logs,
+        command=str(known["command"]) if known.get("command") else None,
+        step=int(known["steps"]) if known.get("steps") is not None else None,
+        minutes=float(known["minutes"]) if known.get("minutes") is not None else None,
+    )
+
+
+def _logs(folder: Path, model: StoredModel) -> Path:
+    """Of several seeds, the logs of the one that was kept."""
+    own = folder / f"seed-{model.provenance.get('seed')}"
+    return own if stored_seeds(folder) and own.is_dir() else folder
+
+
+def _unfinished(folder: Path) -> Subject:
+    """The weights of the last checkpoint."""
+    seeds = stored_seeds(folder)
+    if seeds:
+        fix = f"name one of them, such as {folder / f'seed-{seeds[0]}'}"
+        raise DataError(str(folder), "several seeds are trained in it, and none is chosen yet", fix)
+    file = folder / "config.yaml"
+    config = load_config(None, file)
+    checkpoints = Checkpoints(folder / "checkpoints", file.read_text(encoding="utf-8"))
+    network = Network(config.model)
+    last = checkpoints.restore_network(network, "last")
+    if last is None:
+        raise DataError(str(folder), "there is neither a model nor a checkpoint in it", "wait for the first checkpoint")
+    return Subject(
+        network=network.eval().requires_grad_(False),
+        config=config,
+        logs=folder,
+        step=last.step,
+        minutes=last.seconds / 60,
+        finished=False,
+    )
+
+
+def open_images(config: Config, data: str | None, count: int) -> Images:
+    """The first images of `data` (a folder, a packed file, a dataset's name), or of what the model was trained for.
+
+    Of a dataset with a part for tests, that part.
+    """
+    own = config.data
+    if data is None and own.dataset == "folder" and own.source is None:
+        raise UsageError("--data", "the model does not say which images it is for", "name a folder or a dataset")
+    source = None if own.source is None else str(own.source)
+    name, learnt_from = own.dataset, source is not None and own.dataset == "folder"
+    if data is not None:
+        named = data in CATALOGUE and not Path(data).exists()
+        name, source, learnt_from = (data, None, False) if named else ("folder", data, False)
+    request = Request(source=source, split="test", size=own.size, fit=own.fit, grey=own.grey, seed=config.training.seed)
+    sample = sample_of(open_dataset(name, request), count)
+    if data is not None:
+        return Images(sample, f"of {sample.name}")
+    return Images(sample, f"of {sample.name}{LEARNT_FROM if learnt_from else NOT_LEARNT_FROM}")

@@ -1,0 +1,152 @@
+"""Layers, t-SNE, curves and advice by themselves."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.report.subjects import images, subject
+from tusk.report.advice import empty_keypoints, mean_image_error, remarks
+from tusk.report.curves import read_charts
+from tusk.report.embedding import embed
+from tusk.report.gallery import type_cards
+from tusk.report.layers import contact, label_map, take_apart
+from tusk.report.seen import see
+from tusk.training.health import Health
+
+FINE = Health(4, 0.3, 0.9, 0.8, 0.01, 0.9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 4), st.integers(0, 2**32 - 1))
+def test_a_pixel_belongs_to_the_layer_with_most_of_it(count, seed):
+    rng = np.random.default_rng(seed)
+    alpha = rng.random((count + 1, 5, 6))
+    alpha /= alpha.sum(0)  # the last is the background
+    owner = label_map(torch.as_tensor(alpha[:-1, None]))
+    for y in range(5):
+        for x in range(6):
+            best = int(np.argmax(alpha[:, y, x]))
+            assert owner[y, x] == (-1 if best == count else best)
+
+
+def test_contact_counts_sides_between_things():
+    mask = np.zeros((5, 6), np.uint8)
+    mask[1:3, 1:3], mask[1:3, 3:5], mask[4, 5] = 1, 2, 3
+    assert contact(mask) == 2
+    assert contact(np.eye(4, dtype=np.uint8)) == 0
+
+
+def test_images_whose_things_touch_come_first():
+    layered = subject(model={"decode": "layers"})
+    shown = images("attributes")
+    apart = take_apart(layered.network, see(layered.network, shown.sample, 0))
+    touching = sorted((contact(truth.mask) for truth in shown.sample.truths), reverse=True)
+    chosen = [contact((image.true_mask[..., 0] * (image.true_mask[..., 0] > 24)).astype(np.uint8)) for image in apart]
+    assert chosen == touching[:4]
+    for image in apart:
+        assert len(image.layers) == 3 and math.isclose(sum(layer.share for layer in image.layers), 1)
+        assert image.layers[0].picture.shape == (32, 32, 4)
+        # Without a background the layers together are opaque.
+        assert np.abs(sum(layer.alpha[..., 0].astype(int) for layer in image.layers) - 255).max() <= 3
+    assert take_apart(subject().network, see(subject().network, shown.sample, 0)) == []
+
+
+def test_crops_are_those_of_the_surest_keypoints():
+    about, shown = subject(), images("nothing", 6)
+    seen = see(about.network, shown.sample, 0)
+    for card in type_cards(about.network, seen):
+        sure = sorted((float(seen.confidence[i, k]), -i, -k) for i, k in (seen.label == card.number).nonzero().tolist())
+        assert len(card.crops) == min(8, len(sure)) and card.count == len(sure)
+        if sure:
+            _, i, k = sure[-1]
+            x, y = (round(float(value)) for value in seen.xy[-i, -k])
+            middle = card.crops[0][card.crops[0].shape[0] // 2 - 1, card.crops[0].shape[1] // 2 - 1]
+            assert np.array_equal(middle, seen.sample.images[-i, :, y, x].numpy())
+
+
+def test_the_plane_is_the_same_every_time_and_groups_lie_apart():
+    about = subject()
+    seen = see(about.network, images("nothing").sample, 0)
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, seen.label.shape)
+    descriptors = np.eye(6)[groups] + 0.05 * rng.standard_normal((*groups.shape, 6))
+    seen = replace(seen, descriptors=torch.as_tensor(descriptors, dtype=torch.float32))
+    prototypes = torch.eye(6)[:3]
+    plane, again = embed(seen, prototypes), embed(seen, prototypes)
+    assert np.array_equal(plane.descriptors, again.descriptors) and len(plane.descriptors) == 120
+    nearest = np.linalg.norm(plane.descriptors[:, None] - plane.prototypes, axis=-1).argmin(1)
+    assert (nearest == groups.flatten()[plane.chosen]).mean() > 0.95
+    # Descriptors that have all become alike are no reason to fail.
+    alike = replace(seen, descriptors=torch.ones_like(seen.descriptors))
+    assert np.isfinite(embed(alike, torch.ones(4, 6)).descriptors).all()
+    assert embed(replace(seen, found=torch.zeros_like(seen.found)), prototypes) is None
+
+
+def test_curves_survive_what_a_kill_leaves(tmp_path):
+    assert read_charts(tmp_path) == []
+    lines = [f'{{"step": {step}, "progress": 0, "contrast": {step}, "kmeans": 0.0}}' for step in range(1, 1001)]
+    lines[3] = '{"step": 4, "contrast": NaN}'
+    (tmp_path / "metrics.jsonl").write_text("\n".join([*lines, '{"step": 1001, "contr']))
+    (tmp_path / "results.csv").write_text("step,agreement,both\n10,0.5,\n20,nan,0.5\n30,0.7,0.6\n")
+    charts = {chart.title: chart for chart in read_charts(tmp_path)}
+    assert set(charts) == {"Without a label", "By the labels, for display only", "Loss: telling keypoints apart"}
+    assert charts["Without a label"].curves[0].x == (10, 30)
+    loss = charts["Loss: telling keypoints apart"].curves[0]
+    assert len(loss.x) <= 400 and loss.x[-1] == 1000 and loss.x == loss.y and 4 not in loss.x
+
+
+def told(seen, about, health=FINE):
+    return " ".join(remark.words for remark in remarks(seen, about.config, health) if not remark.well)
+
+
+def test_a_sound_run_gets_no_advice_and_each_fault_gets_its_own():
+    about, shown = subject(), images("nothing")
+    seen = see(about.network, shown.sample, 0)
+    corners = torch.as_tensor(np.stack([_centres(index) for index in range(40)]), dtype=torch.float32)
+    even = torch.arange(120).view(40, 3) % 4
+    seen = replace(seen, xy=corners, label=even, found=torch.ones_like(even, dtype=torch.bool), error=seen.error * 0)
+    assert told(seen, about) == ""
+    assert "3 of 4 types are hardly used (0, 1, 3)" in told(replace(seen, label=even * 0 + 2), about)
+    assert "Type 2 takes 100%" in told(replace(seen, label=even * 0 + 2), about)
+    assert "painted no better" in told(replace(seen, error=seen.error + mean_image_error(shown.sample.images)), about)
+    assert "nearly all alike" in told(seen, about, replace(FINE, spread=0.01))
+    assert "another type in another view" in told(seen, about, replace(FINE, agreement=0.1))
+    third = seen.found.clone()
+    third[:, 0] = False
+    assert "33% of the keypoints lie where the image is empty: ask for fewer (--keypoints 2)" in told(
+        replace(seen, found=third), about
+    )
+
+
+def test_a_type_that_stands_for_background_is_named():
+    about, shown = subject(), images("nothing")
+    seen = see(about.network, shown.sample, 0)
+    xy = torch.as_tensor(np.stack([_centres(index) for index in range(40)]), dtype=torch.float32)
+    label = torch.arange(120).view(40, 3) % 3
+    flat = shown.sample.images.clone()
+    flat[:20] = 0
+    label[:20] = 3
+    everywhere = torch.ones_like(label, dtype=torch.bool)
+    seen = replace(seen, sample=replace(shown.sample, images=flat), xy=xy, label=label, found=everywhere)
+    words = told(replace(seen, error=seen.error * 0), about)
+    assert words.startswith("50% of the keypoints lie where the image is empty, mostly of type 3")
+    assert "--keypoints 2" in words
+
+
+def test_keypoints_on_flat_ground_are_empty():
+    about, shown = subject(), images("nothing", 4)
+    seen = see(about.network, shown.sample, 0)
+    flat = replace(shown.sample, images=torch.full_like(shown.sample.images, 90))
+    assert bool(empty_keypoints(replace(seen, sample=flat), 7).eq(seen.found).all())
+    on_things = torch.as_tensor(np.stack([_centres(index) for index in range(4)]), dtype=torch.float32)
+    assert not bool(empty_keypoints(replace(seen, xy=on_things), 9).any())
+
+
+def _centres(index):
+    from tests.report.subjects import Squares
+
+    return Squares("class").truth(index).points
