@@ -111,6 +111,26 @@ def test_windowed_layers_are_clear_outside_their_window(stride, background):
     assert all(p.grad is None or p.grad.isfinite().all() for p in net.parameters())
 
 
+@pytest.mark.parametrize("size", [(64, 64), (50, 61)])
+@pytest.mark.parametrize("background", ["none", "colour", "picture"])
+def test_sums_over_windows_paint_what_their_layers_paint(background, size):
+    """And give the same gradients: the sums are what training uses."""
+    net = network(decode="layers", layer_window=24, stride=2, background=background, keypoints=5).double()
+    image = torch.rand(2, 3, *size, dtype=torch.float64)
+    target = torch.rand(2, 3, *size, dtype=torch.float64)
+    results = []
+    for layers in (True, False):
+        net.zero_grad()
+        seen = net.encode(image)
+        decoded = net.decode(seen.keypoints, seen.descriptors, size, afar=seen.afar, layers=layers)
+        ((decoded.reconstruction - target).square().mean() + decoded.cover.mean()).backward()
+        gradients = [p.grad.clone() for p in net.parameters() if p.grad is not None]
+        results.append((decoded.reconstruction, decoded.cover, *gradients))
+        assert (decoded.layer_alpha is not None) == layers
+    for slow, fast in zip(*results, strict=True):
+        torch.testing.assert_close(fast, slow, rtol=1e-9, atol=1e-12)
+
+
 def test_windowed_patches_land_around_their_keypoint():
     """A decoder that paints the splat itself must put its brightest pixel at the keypoint."""
     net = network(decode="layers", layer_window=16, background="colour", keypoints=1)

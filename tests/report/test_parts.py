@@ -5,32 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.report.subjects import images, subject
 from tusk.report.advice import empty_keypoints, mean_image_error, remarks
 from tusk.report.curves import read_charts
 from tusk.report.embedding import embed
 from tusk.report.gallery import type_cards
-from tusk.report.layers import contact, label_map, take_apart
+from tusk.report.layers import contact, take_apart
 from tusk.report.seen import see
 from tusk.training.health import Health
 
 FINE = Health(4, 0.3, 0.9, 0.8, 0.01, 0.9)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_a_pixel_belongs_to_the_layer_with_most_of_it(count, seed):
-    rng = np.random.default_rng(seed)
-    alpha = rng.random((count + 1, 5, 6))
-    alpha /= alpha.sum(0)  # the last is the background
-    owner = label_map(torch.as_tensor(alpha[:-1, None]))
-    for y in range(5):
-        for x in range(6):
-            best = int(np.argmax(alpha[:, y, x]))
-            assert owner[y, x] == (-1 if best == count else best)
 
 
 def test_contact_counts_sides_between_things():

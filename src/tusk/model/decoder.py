@@ -15,6 +15,7 @@ from tusk.model.splat import splat_each, splat_sum
 from tusk.model.unet import UNet
 
 Mode = Literal["plain", "layers"]
+_LARGEST = 30.0  # logit of alpha: beyond it a layer is opaque in single precision
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,26 @@ class Decoded:
     reconstruction: Tensor  # (B, 3, H, W) in [0, 1]
     layer_rgb: Tensor | None = None  # (B, K, 3, H, W) in [0, 1]
     layer_alpha: Tensor | None = None  # (B, K, 1, H, W), summing to 1 over K and the background
+    cover: Tensor | None = None  # (B, 1, H, W): the sum of alpha over K
+
+    def crop(self, height: int, width: int) -> Decoded:
+        """The top-left part of all of it."""
+
+        def part(value: Tensor | None) -> Tensor | None:
+            return None if value is None else value[..., :height, :width]
+
+        return Decoded(
+            self.reconstruction[..., :height, :width], part(self.layer_rgb), part(self.layer_alpha), part(self.cover)
+        )
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """What was painted in windows, and the pixels of the image that they cover. N = B*K."""
+
+    patch: Tensor  # (N, 4, cells): logits of RGB and alpha
+    index: Tensor  # (N, 1, cells): row * W + column, clamped to the image
+    valid: Tensor  # (N, 1, cells) bool: False for cells outside the image
 
 
 class Decoder(nn.Module):
@@ -69,54 +90,68 @@ class Decoder(nn.Module):
         size: tuple[int, int],
         variance: float,
         afar: Tensor | None = None,
+        *,
+        layers: bool = True,
     ) -> Decoded:
         """xy (B, K, 2) in feature-map pixels, score (B, K), descriptors (B, K, C), size (H, W) of the feature map.
 
-        afar (B, 3, 4, 4): the images from afar, for a background whose light follows them.
+        afar (B, 3, 4, 4): the images from afar, for a background whose light follows them. Without `layers` the single
+        layers are not given where that saves time.
         """
         if self.mode == "plain":
             splat = splat_sum(xy, score, descriptors, *size, variance)  # (B, C, H/s, W/s)
             painted = F.pixel_shuffle(self.unet(splat), self.stride)  # (B, 3, H, W)
             return Decoded(torch.sigmoid(painted))
+        whole = (size[0] * self.stride, size[1] * self.stride)
+        inside = None
         if self.window is None or self.window // self.stride >= max(size):
             painted = paint_layers(self.unet, xy, score, descriptors, size, variance)  # (B*K, 4*s*s, H/s, W/s)
             painted = F.pixel_shuffle(painted, self.stride)  # (B*K, 4, H, W)
             painted = painted.unflatten(0, xy.shape[:2])  # (B, K, 4, H, W)
-            inside = None
         else:
-            painted, inside = self._paint_windows(xy, score, descriptors, size, variance)
+            windows = self._paint_windows(xy, score, descriptors, whole, variance)
+            if not layers:
+                return self._blend_windows(windows, len(xy), whole, afar)
+            painted, inside = _on_canvases(windows, len(xy), whole)
         return self._blend(torch.sigmoid(painted[:, :, :3]), painted[:, :, 3:], inside, afar)
 
     def _paint_windows(
-        self, xy: Tensor, score: Tensor, descriptors: Tensor, size: tuple[int, int], variance: float
-    ) -> tuple[Tensor, Tensor]:
-        """-> RGB and alpha logits (B, K, 4, H, W), 0 outside the windows, and where those lie (B, K, 1, H, W) bool."""
+        self, xy: Tensor, score: Tensor, descriptors: Tensor, whole: tuple[int, int], variance: float
+    ) -> _Windows:
+        """whole: (H, W) of the image."""
         assert self.window is not None
-        batch, count = xy.shape[:2]
         side = self.window // self.stride  # in feature-map pixels
         # The window stands on whole pixels; the fraction of the location stays inside it and keeps its gradient.
         corner = (xy.detach() - (side - 1) / 2).round()  # (B, K, 2)
         splat = splat_each(xy - corner, score, descriptors, side, side, variance)  # (B*K, C, side, side)
         patch = F.pixel_shuffle(self.unet(splat), self.stride)  # (B*K, 4, side*s, side*s)
 
-        height, width = size[0] * self.stride, size[1] * self.stride
+        height, width = whole
         reach = torch.arange(side * self.stride, device=xy.device)
-        start = corner.long() * self.stride  # (B, K, 2) in image pixels
-        columns = start[..., 0, None] + reach  # (B, K, side*s)
-        rows = start[..., 1, None] + reach
-        valid = ((rows >= 0) & (rows < height))[..., :, None] & ((columns >= 0) & (columns < width))[..., None, :]
-        index = rows.clamp(0, height - 1)[..., :, None] * width + columns.clamp(0, width - 1)[..., None, :]
-        index = index.view(batch * count, 1, -1)  # (B*K, 1, cells)
-        valid = valid.view(batch * count, 1, -1)
-        canvas = patch.new_zeros(batch * count, 4, height * width)
-        # Cells outside the image are clamped to its edge: they add 0 there.
-        canvas = canvas.scatter_add(2, index.expand(-1, 4, -1), patch.flatten(2) * valid)
-        inside = torch.zeros(batch * count, 1, height * width, dtype=torch.int32, device=xy.device)
-        inside = inside.scatter_add(2, index, valid.int()) > 0
-        return (
-            canvas.view(batch, count, 4, height, width),
-            inside.view(batch, count, 1, height, width),
-        )
+        start = corner.flatten(0, 1).long() * self.stride  # (B*K, 2) in image pixels
+        columns = start[:, :1] + reach  # (B*K, side*s)
+        rows = start[:, 1:] + reach
+        valid = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None]
+        index = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None]
+        return _Windows(patch.flatten(2), index.flatten(1)[:, None], valid.flatten(1)[:, None])
+
+    def _blend_windows(self, windows: _Windows, batch: int, whole: tuple[int, int], afar: Tensor | None) -> Decoded:
+        """The same picture as by `_blend`, but only sums over the layers exist at the image's size.
+
+        softmax(a)_k = exp(a_k) / sum_j exp(a_j): both sums are gathered pixel by pixel from the windows, so that time
+        and memory grow with the windows' area and not with K times the image.
+        """
+        weight = windows.patch[:, 3:].clamp(-_LARGEST, _LARGEST).exp() * windows.valid  # (B*K, 1, cells)
+        carried = torch.cat([torch.sigmoid(windows.patch[:, :3]) * weight, weight], 1)  # (B*K, 4, cells)
+        carried = carried.unflatten(0, (batch, -1)).transpose(1, 2).flatten(2)  # (B, 4, K*cells)
+        index = windows.index.view(batch, 1, -1).expand(-1, 4, -1)
+        sums = carried.new_zeros(batch, 4, whole[0] * whole[1]).scatter_add(2, index, carried)
+        colour, weight = sums.unflatten(2, whole).split([3, 1], 1)  # (B, 3, H, W), (B, 1, H, W)
+        if self.background is None:
+            # A pixel that no window covers belongs to nobody and stays black.
+            return Decoded(colour / weight.clamp_min(torch.finfo(weight.dtype).tiny), cover=(weight > 0).to(weight))
+        every = weight + 1  # the background's logit is 0
+        return Decoded((colour + self.background(afar, whole)) / every, cover=weight / every)
 
     def _blend(self, rgb: Tensor, logit: Tensor, inside: Tensor | None, afar: Tensor | None) -> Decoded:
         """rgb (B, K, 3, H, W), alpha logits (B, K, 1, H, W) -> the picture: softmax of alpha over the layers."""
@@ -127,11 +162,22 @@ class Decoder(nn.Module):
             alpha = torch.cat([logit, torch.zeros_like(logit[:, :1])], 1).softmax(1)
             layers, behind = alpha[:, :-1], alpha[:, -1]
             base = behind * self.background(afar, (logit.shape[-2], logit.shape[-1]))  # (B, 3, H, W)
-            return Decoded((layers * rgb).sum(1) + base, rgb, layers)
+            return Decoded((layers * rgb).sum(1) + base, rgb, layers, layers.sum(1))
         if inside is not None:
             # A pixel that no window covers belongs to nobody and stays black.
             logit = torch.where(inside.any(1, keepdim=True), logit, 0.0)
             alpha = logit.softmax(1) * inside
         else:
             alpha = logit.softmax(1)
-        return Decoded((alpha * rgb).sum(1), rgb, alpha)  # (B, 3, H, W)
+        return Decoded((alpha * rgb).sum(1), rgb, alpha, alpha.sum(1))  # (B, 3, H, W)
+
+
+def _on_canvases(windows: _Windows, batch: int, whole: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    """-> RGB and alpha logits (B, K, 4, H, W), 0 outside the windows, and where those lie (B, K, 1, H, W) bool."""
+    patch, index, valid = windows.patch, windows.index, windows.valid
+    canvas = patch.new_zeros(len(patch), 4, whole[0] * whole[1])
+    # Cells outside the image are clamped to its edge: they add 0 there.
+    canvas = canvas.scatter_add(2, index.expand(-1, 4, -1), patch * valid)
+    inside = torch.zeros(len(patch), 1, whole[0] * whole[1], dtype=torch.int32, device=patch.device)
+    inside = inside.scatter_add(2, index, valid.int()) > 0
+    return canvas.unflatten(2, whole).unflatten(0, (batch, -1)), inside.unflatten(2, whole).unflatten(0, (batch, -1))

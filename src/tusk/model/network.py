@@ -122,24 +122,20 @@ class Network(nn.Module):
         size: tuple[int, int],
         variance: float | None = None,
         afar: Tensor | None = None,
+        *,
+        layers: bool = True,
     ) -> Decoded:
         """Keypoints in feature-map pixels and descriptors (B, K, C) -> an image of size (H, W), and its layers.
 
-        afar (B, 3, 4, 4), of the encoding: what a background whose light follows the image is lit by.
+        afar (B, 3, 4, 4), of the encoding: what a background whose light follows the image is lit by. Training needs
+        no single `layers`.
         """
         height, width = size
         rows, columns = self._padded(height, width)
         padded = (rows // self.config.stride, columns // self.config.stride)
         used = self.config.variance if variance is None else variance
-        decoded: Decoded = self.decoder(points.xy, points.score, descriptors, padded, used, afar)
-        if decoded.reconstruction.shape[-2:] == (height, width):
-            return decoded
-        crop = (..., slice(height), slice(width))
-        return Decoded(
-            decoded.reconstruction[crop],
-            None if decoded.layer_rgb is None else decoded.layer_rgb[crop],
-            None if decoded.layer_alpha is None else decoded.layer_alpha[crop],
-        )
+        decoded: Decoded = self.decoder(points.xy, points.score, descriptors, padded, used, afar, layers=layers)
+        return decoded if (rows, columns) == size else decoded.crop(height, width)
 
     def background(self, image: Tensor) -> Tensor | None:
         """image (B, 3, H, W) in [0, 1] -> what stands behind its layers, (B or 1, 3, H, W), where there is such."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import Tensor
 
+from tusk.model.layers import label_map
 from tusk.model.network import Network
 from tusk.report.draw import UInt8Array, to_bytes, type_colours
 from tusk.report.sample import Sample
@@ -41,13 +40,6 @@ class LayeredImage:
     layers: tuple[Layer, ...]
 
 
-def label_map(alpha: Tensor) -> npt.NDArray[np.int64]:
-    """(K, 1, H, W) -> (H, W): the layer with most of each pixel, -1 where the background has more."""
-    most, which = alpha[:, 0].max(0)  # (H, W) each
-    behind = 1 - alpha[:, 0].sum(0)
-    return torch.where(behind > most, -1, which).numpy().astype(np.int64)
-
-
 def contact(mask: UInt8Array) -> int:
     """How many neighbouring pixels belong to two different things."""
     beside = (mask[:, 1:] != mask[:, :-1]) & (mask[:, 1:] > 0) & (mask[:, :-1] > 0)
@@ -77,18 +69,18 @@ def _apart(network: Network, sample: Sample, index: int) -> LayeredImage:
     output = network(sample.images[index : index + 1].float() / 255, missing="empty")
     assert output.layer_rgb is not None and output.layer_alpha is not None
     rgb, alpha, labels = output.layer_rgb[0], output.layer_alpha[0], output.label[0].tolist()
-    owner = label_map(alpha)
-    colours = np.array([*_layer_colours(labels, network.config.types), _BEHIND], np.uint8)
+    owner = label_map(output)[0].numpy()  # (H, W): 0 the background, else 1 + the layer
+    colours = np.array([_BEHIND, *_layer_colours(labels, network.config.types)], np.uint8)
     layers = []
     for number in range(min(_MOST_LAYERS, len(labels))):
         colour, cover = to_bytes(rgb[number].numpy()), to_bytes(alpha[number].expand(3, -1, -1).numpy())
         picture = np.concatenate([colour, cover[..., :1]], -1)
-        layers.append(Layer(labels[number], picture, cover, float((owner == number).mean())))
+        layers.append(Layer(labels[number], picture, cover, float((owner == number + 1).mean())))
     truth = sample.truths[index] if sample.truths else None
     return LayeredImage(
         image=np.ascontiguousarray(sample.images[index].permute(1, 2, 0).numpy()),
         reconstruction=to_bytes(output.reconstruction[0].numpy()),
-        mask=colours[owner],  # -1 is the last: the background
+        mask=colours[owner],
         true_mask=None if truth is None or truth.mask is None else _drawn(truth.mask),
         layers=tuple(layers),
     )

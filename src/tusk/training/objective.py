@@ -80,15 +80,15 @@ class Objective(nn.Module):
         variance = None if training.variance is None else value_at(training.variance, progress)
         shown = slice(pairs if losses.reconstruction.views == "first" else 2 * pairs)
         size = (images.shape[-2], images.shape[-1])
-        decoded = network.decode(seen.keypoints[shown], carried[shown], size, variance, seen.afar[shown])
+        decoded = network.decode(seen.keypoints[shown], carried[shown], size, variance, seen.afar[shown], layers=False)
         painted = self._reconstruction_loss(images[shown], decoded.reconstruction)
         reconstruction = value_at(losses.reconstruction.weight, progress) * painted
         if losses.reconstruction.relative:
             reconstruction = reconstruction / self._variance(images)
 
         opacity = zero
-        if (weight := value_at(losses.opacity.weight, progress)) > 0 and decoded.layer_alpha is not None:
-            opacity = weight * decoded.layer_alpha.sum(1).mean()
+        if (weight := value_at(losses.opacity.weight, progress)) > 0 and decoded.cover is not None:
+            opacity = weight * decoded.cover.mean()
 
         kmeans = zero
         if (weight := value_at(losses.kmeans.weight, progress)) > 0:
