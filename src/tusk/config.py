@@ -80,13 +80,6 @@ class WarpConfig(Part):
     """Rotation is uniform in +- this many radians."""
     translate: NotNegative = 0.0
     """The whole image moves by up to this in x and in y: without it, a place in the image can pass for a type."""
-    local: NotNegative = 0.0
-    """Beyond that, each place moves by up to this on its own, smoothly from place to place: things change their shape,
-    each in its own way, where the spline mostly moves, turns and stretches them."""
-    local_cells: Annotated[int, Field(ge=2, le=64)] = 8
-    """The image's side over the distance at which places move independently: about two cells to a thing."""
-    swell: Fraction = 0.0
-    """Bright parts grow, or dark ones, by up to this share of a pixel: strokes become thicker or thinner."""
     colour_jitter: Fraction = 0.0
     """Brightness, contrast, saturation and (a tenth of it) hue change by up to this share."""
     border: Literal["black", "white", "reflect"] = "reflect"
@@ -111,9 +104,6 @@ class ModelConfig(Part):
     padding: Literal["zeros", "replicate"] = "zeros"
     """What the encoder sees beyond the image's edge. Zeros, as in the paper, tell it where the edge is: the corners of
     an image can then become keypoints, and places in it types."""
-    every_level: bool = False
-    """Features are the sum of what all levels of the encoder's U-Net say, instead of the finest one's alone (the
-    paper): a narrow network's finest level has too few channels to say both where a thing is and what it is."""
     window: Annotated[int, Field(ge=3)] = 13
     """Side in image pixels of the window for non-maximum suppression and soft-argmax: about the size of a thing."""
     temperature: Positive = 0.2

@@ -47,29 +47,17 @@ class Colours:
 class Warp:
     """B sampled warps. A warped image takes its pixel at v from the original's f(v)."""
 
-    spline: ThinPlateSpline  # f but for what is local, in the padded frame's coordinates from -1 to 1
+    spline: ThinPlateSpline  # f, in the padded frame's coordinates from -1 to 1
     border: Literal["black", "white", "reflect"]
     colours: Colours | None = None
-    local: Tensor | None = None  # (B, 2, G, G): added to the spline, at the knots of a grid over the frame
-    swell: Tensor | None = None  # (B,): above 0 bright parts grow, below 0 dark ones, by this share of a pixel
 
     def __getitem__(self, part: slice) -> Warp:
         """The warps of a part of the batch."""
-
-        def of_part(value: Tensor | None) -> Tensor | None:
-            return None if value is None else value[part]
-
-        colours = None if self.colours is None else self.colours[part]
-        return Warp(self.spline[part], self.border, colours, of_part(self.local), of_part(self.swell))
+        return Warp(self.spline[part], self.border, None if self.colours is None else self.colours[part])
 
     def images(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) in [0, 1] -> the same, warped and recoloured."""
         warped = self.maps(images)
-        if self.swell is not None:
-            share = self.swell.view(-1, 1, 1, 1)
-            brightest = F.max_pool2d(warped, 3, 1, 1)
-            darkest = -F.max_pool2d(-warped, 3, 1, 1)
-            warped = warped + share.clamp_min(0) * (brightest - warped) - share.clamp_max(0) * (darkest - warped)
         return warped if self.colours is None else self.colours(warped)
 
     def maps(self, values: Tensor) -> Tensor:
@@ -86,7 +74,7 @@ class Warp:
         y = (torch.arange(height, device=where.device, dtype=where.dtype) + 0.5) * 2 / height - 1
         x = (torch.arange(width, device=where.device, dtype=where.dtype) + 0.5) * 2 / width - 1
         pixels = torch.stack(torch.meshgrid(x, y, indexing="xy"), -1).view(1, -1, 2)  # (1, H*W, 2)
-        source = self._forwards(pixels.expand(len(where), -1, -1) / _FRAME) * _FRAME
+        source = self.spline(pixels.expand(len(where), -1, -1) / _FRAME) * _FRAME
         return source.view(-1, height, width, 2)
 
     def inside(self, height: int, width: int) -> Tensor:
@@ -95,34 +83,11 @@ class Warp:
 
     def points(self, xy: Tensor, height: int, width: int) -> Tensor:
         """(B, P, 2) pixels of the original -> where they are in the warped image."""
-        return self._through(self._backwards, xy, height, width)
+        return self._through(self.spline.inverse, xy, height, width)
 
     def source_points(self, xy: Tensor, height: int, width: int) -> Tensor:
         """(B, P, 2) pixels of the warped image -> where they come from in the original."""
-        return self._through(self._forwards, xy, height, width)
-
-    def _forwards(self, points: Tensor) -> Tensor:
-        """f: (B, P, 2) -> (B, P, 2), in the frame's coordinates."""
-        return self.spline(points) + self._moved_locally(points)
-
-    def _backwards(self, points: Tensor) -> Tensor:
-        """The inverse of f."""
-        found = self.spline.inverse(points)
-        if self.local is not None:
-            # What is local is small and smooth: each round divides the error by several times.
-            for _ in range(20):
-                found = self.spline.inverse(points - self._moved_locally(found))
-        return found
-
-    def _moved_locally(self, points: Tensor) -> Tensor:
-        """(B, P, 2) -> (B, P, 2): what is added to the spline there."""
-        if self.local is None:
-            return torch.zeros_like(points)
-        # Cubic between the knots: a bend at every cell's edge would show in the images.
-        sampled = F.grid_sample(
-            self.local, points[:, None], mode="bicubic", padding_mode="border", align_corners=True
-        )  # (B, 2, 1, P)
-        return sampled[:, :, 0].mT
+        return self._through(self.spline, xy, height, width)
 
     def _through(self, function: Callable[[Tensor], Tensor], xy: Tensor, height: int, width: int) -> Tensor:
         size = xy.new_tensor([width, height])
@@ -159,15 +124,9 @@ def sample_warp(config: WarpConfig, batch: int, generator: torch.Generator, devi
         offset = uniform(batch, 1, 2, reach=config.translate).to(device) / _FRAME
         spline = replace(spline, affine=torch.cat([spline.affine[:, :1] + offset, spline.affine[:, 1:]], 1))
 
-    local = None
-    if config.local > 0:
-        knots = round(config.local_cells * _FRAME) + 1
-        local = uniform(batch, 2, knots, knots, reach=config.local / _FRAME).to(device)
-
-    swell = uniform(batch, reach=config.swell).to(device) if config.swell > 0 else None
     colours = None
     if config.colour_jitter > 0:
         jitter = config.colour_jitter
         change = uniform(4, batch, reach=jitter).to(device)
         colours = Colours(change[0], 1 + change[1], 1 + change[2], change[3] * 0.1 * 2 * math.pi)
-    return Warp(spline, config.border, colours, local, swell)
+    return Warp(spline, config.border, colours)

@@ -15,19 +15,10 @@ class Encoder(nn.Module):
     With a stride s the image is folded s x s pixels to a channel first, so that everything runs at 1/s of the size.
     """
 
-    def __init__(
-        self,
-        channels: int,
-        width: int,
-        levels: int,
-        stride: int,
-        padding: Padding = "zeros",
-        *,
-        every_level: bool = False,
-    ) -> None:
+    def __init__(self, channels: int, width: int, levels: int, stride: int, padding: Padding = "zeros") -> None:
         super().__init__()
         self.stride = stride
-        self.unet = UNet(3 * stride**2, channels, width, levels, padding, every_level=every_level)
+        self.unet = UNet(3 * stride**2, channels, width, levels, padding)
         self.head = nn.Sequential(
             nn.Conv2d(channels, channels, 3, padding=1, padding_mode=padding),
             nn.GroupNorm(channels, channels),

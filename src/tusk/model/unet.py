@@ -35,20 +35,9 @@ class UNet(nn.Module):
     """(B, inputs, H, W) -> (B, outputs, H, W), for H and W that `2 ** (levels - 1)` divides.
 
     Level i is `width * 2**i` channels wide and has `width` groups at every level, so the first is an instance norm.
-    With `every_level` the outputs are the sum of what all levels say on the way up, not the finest one's alone: what
-    needs a wide look (which thing is this?) then does not have to pass through the few channels of the finest level.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        outputs: int,
-        width: int,
-        levels: int,
-        padding: Padding = "zeros",
-        *,
-        every_level: bool = False,
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, width: int, levels: int, padding: Padding = "zeros") -> None:
         super().__init__()
         widths = [width * 2**level for level in range(levels)]
         self.down = nn.ModuleList(
@@ -60,8 +49,6 @@ class UNet(nn.Module):
             for level in reversed(range(levels - 1))
         )
         self.last = nn.Conv2d(width, outputs, 1)
-        coarser = reversed(widths[1:]) if every_level else ()
-        self.sides = nn.ModuleList(nn.Conv2d(wide, outputs, 1, bias=False) for wide in coarser)
 
     def forward(self, x: Tensor) -> Tensor:
         skips: list[Tensor] = []
@@ -70,15 +57,8 @@ class UNet(nn.Module):
             skips.append(x)
             x = F.max_pool2d(x, 2)
         x = self.down[-1](x)  # the deepest: (B, width * 2**(levels-1), H / 2**(levels-1), ...)
-        said: Tensor | None = None  # (B, outputs, ...): what the levels so far say, at the present one's size
-        for step, (block, skip) in enumerate(zip(self.up, reversed(skips), strict=True)):
-            if self.sides:
-                own = self.sides[step](x)
-                said = _doubled(own if said is None else said + own)
-            x = block(torch.cat([_doubled(x), skip], dim=1))  # (B, width * 2**level, H / 2**level, W / 2**level)
+        for block, skip in zip(self.up, reversed(skips), strict=True):
+            x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+            x = block(torch.cat([x, skip], dim=1))  # (B, width * 2**level, H / 2**level, W / 2**level)
         result: Tensor = self.last(x)  # (B, outputs, H, W)
-        return result if said is None else result + said
-
-
-def _doubled(x: Tensor) -> Tensor:
-    return F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+        return result
