@@ -28,6 +28,7 @@ def test_a_schedule_stays_between_its_points(progress):
         {"model": {"layer_window": 64}},
         {"model": {"decode": "layers", "layer_window": 60}},
         {"model": {"background": "colour"}},
+        {"losses": {"opacity": {"weight": 0.1}}},
         {"model": {"variance": float("nan")}},
         {"training": {"batch": 31}},
         {"training": {"micro_batch": 3}},

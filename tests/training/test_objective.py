@@ -1,0 +1,80 @@
+"""The terms of the loss that look beyond one batch or at the layers, against slow references."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tusk.geometry.warp import sample_warp
+from tusk.losses.contrast import contrast_loss
+from tusk.training.objective import TwoViews
+from tusk.training.trainer import Trainer
+
+from .test_trainer import configured, squares
+
+LAYERS = {"decode": "layers", "layer_window": 16, "background": "colour"}
+
+
+def directions(count, seed, channels=6):
+    return F.normalize(torch.randn(count, channels, generator=torch.Generator().manual_seed(seed)), dim=-1)
+
+
+def nearest_by_hand(descriptors, others):
+    """The most similar of the others, one by one."""
+    best = []
+    for descriptor in descriptors:
+        likeness = [float(descriptor @ other) for other in others]
+        best.append(others[likeness.index(max(likeness))])
+    return torch.stack(best)
+
+
+def remembering(losses, others):
+    trainer = Trainer(configured(losses=losses, training={"memory": 50}))
+    if others is not None:
+        trainer.memory.add(others)
+    return trainer.objective
+
+
+def test_contrast_with_the_likes_in_other_images():
+    first, second, others = directions(7, 0), directions(7, 1), directions(30, 2)
+    settings = {"contrast": {"weight": 1.0, "temperature": 0.3, "neighbours": 0.4}}
+    seen = remembering(settings, others)._contrast(first, second, 0.5)
+    likes = [
+        contrast_loss(nearest_by_hand(first, others), second, 0.3),
+        contrast_loss(nearest_by_hand(second, others), first, 0.3),
+    ]
+    expected = 0.6 * contrast_loss(first, second, 0.3) + 0.4 * sum(likes) / 2
+    torch.testing.assert_close(seen, expected)
+
+
+def test_contrast_before_anything_is_remembered_is_that_of_the_two_views():
+    first, second = directions(7, 0), directions(7, 1)
+    seen = remembering({"contrast": {"weight": 1.0, "neighbours": 1.0}}, None)._contrast(first, second, 0.5)
+    torch.testing.assert_close(seen, contrast_loss(first, second, 0.2))
+
+
+def test_types_meet_those_of_their_likes():
+    first, second, others = directions(7, 0), directions(7, 1), directions(30, 2)
+    usable = torch.tensor([True] * 5 + [False, True])
+    objective = remembering({"mutual_information": {"weight": 1.0, "temperature": 0.2, "neighbours": 1.0}}, others)
+    joint = objective._joint(TwoViews(first, second, usable))
+
+    def types(descriptors):
+        return (descriptors @ objective.network.prototypes.unit().detach().T / 0.2).softmax(-1)
+
+    expected = torch.zeros(4, 4)
+    for side in (first, second):
+        for keypoint, like in zip(side[usable], nearest_by_hand(side[usable], others), strict=True):
+            expected += torch.outer(types(keypoint), types(like))
+    expected = (expected + expected.T) / expected.sum() / 2
+    torch.testing.assert_close(joint, expected)
+
+
+def test_opacity_is_the_share_that_layers_cover():
+    trainer = Trainer(configured(model=LAYERS, losses={"opacity": {"weight": 0.5}}))
+    images = next(squares(2)).float() / 255
+    warp = sample_warp(trainer.config.training.second_warp, 1, torch.Generator().manual_seed(0))
+    terms, _ = trainer.objective(images, warp, 0.5)
+    trainer.network.eval()
+    with torch.no_grad():
+        alpha = trainer.network(images, missing="empty").layer_alpha
+    assert terms.opacity.item() == pytest.approx(0.5 * alpha.sum(1).mean().item(), rel=1e-4)
