@@ -218,6 +218,9 @@ class OpacityConfig(Part):
 
     weight: Schedule = 0.0
     """Of the share of the image that layers cover."""
+    halves: Schedule = 0.0
+    """Of cover x (1 - cover): a pixel should belong to the background or to layers, not half to each. Before black, a
+    dim pixel can else be painted as a bright one that is mostly clear."""
 
 
 class ContrastConfig(Part):
@@ -316,7 +319,7 @@ class Config(Part):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         losses, training = self.losses, self.training
-        if losses.opacity.weight != 0 and self.model.background == "none":
+        if losses.opacity != OpacityConfig() and self.model.background == "none":
             raise ValueError("losses.opacity needs model.background: without one, layers have to cover everything")
         if training.micro_batch is not None and (
             self.model.descriptor_space == "standardised"

@@ -70,11 +70,13 @@ def test_types_meet_those_of_their_likes():
 
 
 def test_opacity_is_the_share_that_layers_cover():
-    trainer = Trainer(configured(model=LAYERS, losses={"opacity": {"weight": 0.5}}))
+    trainer = Trainer(configured(model=LAYERS, losses={"opacity": {"weight": 0.5, "halves": 0.2}}))
     images = next(squares(2)).float() / 255
     warp = sample_warp(trainer.config.training.second_warp, 1, torch.Generator().manual_seed(0))
     terms, _ = trainer.objective(images, warp, 0.5)
     trainer.network.eval()
     with torch.no_grad():
         alpha = trainer.network(images, missing="empty").layer_alpha
-    assert terms.opacity.item() == pytest.approx(0.5 * alpha.sum(1).mean().item(), rel=1e-4)
+    cover = alpha.sum(1)
+    expected = 0.5 * cover.mean() + 0.2 * (cover * (1 - cover)).mean()
+    assert terms.opacity.item() == pytest.approx(expected.item(), rel=1e-4)

@@ -87,8 +87,10 @@ class Objective(nn.Module):
             reconstruction = reconstruction / self._variance(images)
 
         opacity = zero
-        if (weight := value_at(losses.opacity.weight, progress)) > 0 and decoded.cover is not None:
-            opacity = weight * decoded.cover.mean()
+        if decoded.cover is not None:
+            clear, halves = value_at(losses.opacity.weight, progress), value_at(losses.opacity.halves, progress)
+            if clear > 0 or halves > 0:
+                opacity = (decoded.cover * (clear + halves * (1 - decoded.cover))).mean()
 
         kmeans = zero
         if (weight := value_at(losses.kmeans.weight, progress)) > 0:
