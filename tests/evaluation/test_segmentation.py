@@ -20,7 +20,8 @@ def tables(predicted, true=TRUE, labels=4):
 
 
 def figures(predicted, true=TRUE):
-    return segmentation_figures([tables(predicted, true)])
+    both = [tables(predicted, true)]
+    return segmentation_figures(both, both)
 
 
 def test_perfect():
@@ -69,7 +70,7 @@ def test_a_single_object_is_all_or_nothing():
 def test_an_image_without_objects_is_left_out_of_foreground_and_iou():
     nothing = np.zeros_like(TRUE)
     both = pixel_tables(np.array([nothing, TRUE]), np.array([nothing, TRUE]), 3, 4)
-    result = segmentation_figures([both])
+    result = segmentation_figures([both], [both])
     assert (result.ari_foreground, result.mean_iou, result.objects) == (1, 1, 2)
     alone = figures(nothing, nothing)
     assert np.isnan(alone.ari_foreground) and np.isnan(alone.mean_iou) and alone.ari == 1 and alone.objects == 0
@@ -116,5 +117,5 @@ def test_thousands_of_images_are_quick():
     rng = np.random.default_rng(0)
     true, predicted = rng.integers(0, 4, (2000, 40, 40), np.uint8), rng.integers(0, 4, (2000, 40, 40), np.uint8)
     started = time.process_time()
-    segmentation_figures([pixel_tables(true, predicted, 4, 4)])
+    segmentation_figures([pixel_tables(true, predicted, 4, 4)], [pixel_tables(true, predicted, 4, 4)])
     assert time.process_time() - started < 2

@@ -23,6 +23,12 @@ def test_the_largest_share_wins():
     assert labels.tolist() == [[[1, 2, 0, 0]]]  # the last pixel: 0.2, 0.2, and 0.6 left for the background
 
 
+def test_among_layers_the_background_gets_only_what_none_reaches():
+    alpha = torch.tensor([[0.5, 0.1, 0.0, 0.2], [0.1, 0.2, 0.0, 0.1]])
+    decoded = Decoded(torch.zeros(1, 3, 1, 4), None, alpha.view(1, 2, 1, 1, 4))
+    assert label_map(decoded, background=False).tolist() == [[[1, 2, 0, 1]]]
+
+
 def test_without_a_background_every_pixel_goes_to_a_layer():
     _, seen = output()
     assert seen.layer_alpha is not None

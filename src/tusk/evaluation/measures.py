@@ -160,6 +160,8 @@ def measure_objects(job: Job) -> Measured:
         if matched < _FEW * job.types:
             notes.append(f"{job.types} types are named after {matched} objects only, which flatters accuracies")
     if masks is not None:
+        figures.append(Figure("ARI, foreground, strict", _percent(masks.ari_foreground_strict)))
+        notes.append("strict: what the background takes of the foreground is a cluster of its own")
         figures += [Figure("ARI, with background", _percent(masks.ari)), Figure("mean IoU", _percent(masks.mean_iou))]
     if threshold is not None:
         counts = count_figures(np.concatenate(worth), np.concatenate(found), tally.true_counts, threshold)

@@ -21,6 +21,7 @@ class SegmentationFigures:
     """Means over images, or over true objects; NaN where there is none of them."""
 
     ari_foreground: float  # over pixels that are foreground in the truth; images without an object are left out
+    ari_foreground_strict: float  # the same, but pixels that the background takes are a cluster of their own
     ari: float  # over all pixels, the background being one more cluster
     mean_iou: float  # of the true objects, matched one to one with predicted masks; 0 where unmatched
     objects: int
@@ -96,14 +97,23 @@ def match_masks(tables: Int64Array, least: float = 0.5) -> Int64Array:
     return best_pairs(np.where(iou >= least, iou, 0.0))
 
 
-def segmentation_figures(tables: list[Int64Array]) -> SegmentationFigures:
-    """From the tables of all images, in parts of any shape (N, T, P)."""
-    foreground = np.concatenate([adjusted_rand(part[:, 1:]) for part in tables])
+def segmentation_figures(tables: list[Int64Array], among_layers: list[Int64Array]) -> SegmentationFigures:
+    """From the tables of all images, in parts of any shape (N, T, P).
+
+    `among_layers` are those of label maps in which layers share out all pixels among themselves, as the paper's
+    networks do, which have no background.
+    """
+    foreground = np.concatenate([adjusted_rand(part[:, 1:]) for part in among_layers])
+    strict = np.concatenate([adjusted_rand(part[:, 1:]) for part in tables])
     whole = np.concatenate([adjusted_rand(part) for part in tables])
     ious = np.concatenate([object_ious(part).ravel() for part in tables])
     seen = ~np.isnan(ious)
     return SegmentationFigures(
-        ari_foreground=_mean(foreground), ari=_mean(whole), mean_iou=_mean(ious), objects=int(seen.sum())
+        ari_foreground=_mean(foreground),
+        ari_foreground_strict=_mean(strict),
+        ari=_mean(whole),
+        mean_iou=_mean(ious),
+        objects=int(seen.sum()),
     )
 
 

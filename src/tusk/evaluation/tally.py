@@ -31,6 +31,7 @@ class ObjectTally:
     def __init__(self, type_count: int) -> None:
         self._type_count = type_count
         self._tables: list[Int64Array] = []
+        self._among_layers: list[Int64Array] = []
         self._matched: list[Matched] = []
         self._attributes: tuple[tuple[str, int], ...] = ()  # names and numbers of values
         self._true_counts: list[int] = []
@@ -63,13 +64,14 @@ class ObjectTally:
             return None
         true = np.stack(masks)
         most = max(int(true.max()), *(thing_count(truth) for truth in truths))
-        tables = pixel_tables(true, label_map(output).numpy(), most + 1, output.label.shape[1] + 1)
-        self._tables.append(tables)
-        return match_masks(tables)
+        labels = (most + 1, output.label.shape[1] + 1)
+        self._tables.append(pixel_tables(true, label_map(output).numpy(), *labels))
+        self._among_layers.append(pixel_tables(true, label_map(output, background=False).numpy(), *labels))
+        return match_masks(self._among_layers[-1])
 
     def segmentation(self) -> SegmentationFigures | None:
         """None where there are no masks to compare."""
-        return segmentation_figures(self._tables) if self._tables else None
+        return segmentation_figures(self._tables, self._among_layers) if self._tables else None
 
     def attributes(self) -> AttributeFigures | None:
         """None where the objects have no attributes."""
