@@ -1,0 +1,44 @@
+"""Every command of the README is run as it stands there, only shorter."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+ROOT = Path(__file__).parent.parent
+# What makes a command quick without changing what it does.
+SHORTER = {
+    "train": ["--training.steps", "2", "--training.batch", "4", "--model.width", "4", "--model.keypoints", "3"],
+    "demo": ["--minutes", "0.02"],
+    "report": ["--count", "6"],
+}
+
+
+def picture(path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    pixels = np.zeros((90, 120, 3), np.uint8)
+    for x, y in random.integers(5, 75, (6, 2)):
+        pixels[y : y + 10, x : x + 10] = random.integers(100, 255, 3)
+    Image.fromarray(pixels).save(path)
+
+
+def test_every_command_of_the_readme_runs(tmp_path):
+    (tmp_path / "photos").mkdir()
+    for number in range(6):
+        picture(tmp_path / "photos" / f"{number}.png", number)
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("tusk ")]
+    assert len(lines) >= 9
+    environment = os.environ | {"XDG_DATA_HOME": str(tmp_path / "share")}
+    for line in lines:
+        verb, *rest = shlex.split(line, comments=True)[1:]
+        command = [sys.executable, "-m", "tusk", verb, *rest, *SHORTER.get(verb, [])]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+    assert (tmp_path / "runs" / "mine" / "report.html").is_file()
+    assert list((tmp_path / "runs" / "detect").glob("*/detections.csv"))
