@@ -31,6 +31,7 @@ def test_a_schedule_stays_between_its_points(progress):
         {"losses": {"opacity": {"weight": 0.1}}},
         {"model": {"variance": float("nan")}},
         {"training": {"batch": 31}},
+        {"training": {"window": [[0.0, 21], [0.5, 15]]}, "model": {"window": 13}},
         {"training": {"micro_batch": 3}},
         {"losses": {"kmeans": {"weight": [[0.5, 1.0], [0.2, 0.0]]}}},
         {"losses": {"mutual_information": {"weight": 0.1}}, "training": {"micro_batch": 8}},

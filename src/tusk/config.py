@@ -136,7 +136,11 @@ class ModelConfig(Part):
     @property
     def map_window(self) -> int:
         """The window in pixels of the feature map: odd, at least 3."""
-        return max(3, 2 * round((self.window / self.stride - 1) / 2) + 1)
+        return self.window_on_map(self.window)
+
+    def window_on_map(self, window: float) -> int:
+        """A window in image pixels, in those of the feature map."""
+        return max(3, 2 * round((window / self.stride - 1) / 2) + 1)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -272,6 +276,9 @@ class TrainingConfig(Part):
     """Let the decoder start by painting the mean colour of the first images, instead of having to find it slowly."""
     variance: Schedule | None = None
     """Of the Gaussian in the course of training; without it `model.variance` throughout."""
+    window: Schedule | None = None
+    """`model.window` in the course of training; without it the same throughout. A wide one at first keeps two keypoints
+    off one thing until each thing has its own; a narrow one then lets things that touch have one each."""
     prototype_steps: Annotated[int, Field(ge=0)] = 8
     """Steps on the prototypes after each step on the network."""
     prototype_learning_rate: Positive = 0.1
@@ -319,6 +326,10 @@ class Config(Part):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         losses, training = self.losses, self.training
+        if training.window is not None and value_at(training.window, 1.0) != self.model.window:
+            raise ValueError(
+                f"training.window must end at model.window, {self.model.window}: that is the one in use after training"
+            )
         if losses.opacity != OpacityConfig() and self.model.background == "none":
             raise ValueError("losses.opacity needs model.background: without one, layers have to cover everything")
         if training.micro_batch is not None and (

@@ -80,3 +80,15 @@ def test_opacity_is_the_share_that_layers_cover():
     cover = alpha.sum(1)
     expected = 0.5 * cover.mean() + 0.2 * (cover * (1 - cover)).mean()
     assert terms.opacity.item() == pytest.approx(expected.item(), rel=1e-4)
+
+
+def test_the_window_follows_its_schedule():
+    trainer = Trainer(configured(training={"window": [[0.2, 15], [0.8, 7]]}))
+    images = next(squares(2)).float() / 255
+    warp = sample_warp(trainer.config.training.second_warp, 1, torch.Generator().manual_seed(0))
+    asked = []
+    encode = trainer.network.encode
+    trainer.network.encode = lambda images, window: asked.append(window) or encode(images, window=window)
+    for progress in (0.0, 0.5, 1.0):
+        trainer.objective(images, warp, progress)
+    assert asked == pytest.approx([15, 11, 7])

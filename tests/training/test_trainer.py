@@ -155,7 +155,8 @@ plain, _ = train(configured(model={"levels": 1}), 1)
 compiled, _ = train(configured(model={"levels": 1}, training={"compile": True}), 1)
 assert compiled.network.state_dict().keys() == plain.network.state_dict().keys()
 for ours, theirs in zip(compiled.body, plain.body, strict=True):
-    torch.testing.assert_close(ours.grad, theirs.grad, atol=1e-5, rtol=1e-3)
+    # Biases before a norm have a gradient of 0: what is there is rounding.
+    torch.testing.assert_close(ours.grad, theirs.grad, atol=1e-4, rtol=1e-3)
 """
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True)

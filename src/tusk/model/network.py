@@ -94,8 +94,8 @@ class Network(nn.Module):
             layer_alpha=decoded.layer_alpha,
         )
 
-    def encode(self, image: Tensor, keypoints: int | None = None) -> Encoding:
-        """image (B, 3, H, W) -> maps, keypoints and descriptors."""
+    def encode(self, image: Tensor, keypoints: int | None = None, window: float | None = None) -> Encoding:
+        """image (B, 3, H, W) -> maps, keypoints and descriptors; `window` in image pixels, if not as configured."""
         config = self.config
         height, width = image.shape[-2:]
         count = config.keypoints if keypoints is None else keypoints
@@ -107,7 +107,7 @@ class Network(nn.Module):
         points = extract_keypoints(
             score_map,
             count,
-            config.map_window,
+            config.map_window if window is None else config.window_on_map(window),
             config.temperature,
             count_border=config.count_border,
         )

@@ -72,7 +72,8 @@ class Objective(nn.Module):
         network, losses, training = self.network, self.config.losses, self.config.training
         pairs = len(images) // 2
         zero = images.new_zeros(())
-        seen = network.encode(images)
+        window = None if training.window is None else value_at(training.window, progress)
+        seen = network.encode(images, window=window)
 
         carried, quantisation = seen.descriptors, zero
         if losses.prototypes.kind == "vector-quantisation" and progress >= training.warm_up:
