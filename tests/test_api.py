@@ -19,7 +19,15 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_public_names():
-    assert sorted(tusk.__all__) == ["__version__", "load"]
+    assert sorted(tusk.__all__) == ["Detections", "__version__", "load"]
+    assert tusk.Detections.__module__ == "tusk.inference.detections"
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        tusk.nothing  # noqa: B018 (it is the asking that fails)
+
+
+def test_importing_tusk_does_not_import_torch():
+    code = "import tusk, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_load_opens_a_saved_model(tmp_path):

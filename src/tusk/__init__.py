@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tusk.inference.detections import Detections
     from tusk.model.storage import StoredModel
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "load"]
+__all__ = ["Detections", "__version__", "load"]
+
+
+def __getattr__(name: str) -> object:
+    """Public names whose modules are slow to import are so only when they are asked for."""
+    if name == "Detections":
+        from tusk.inference.detections import Detections
+
+        return Detections
+    raise AttributeError(f"module 'tusk' has no attribute '{name}'")
 
 
 def load(name_or_path: str | Path) -> StoredModel:
