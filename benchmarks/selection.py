@@ -1,6 +1,6 @@
 """How well the unsupervised score tracks accuracy: over finished runs on data whose truth is known.
 
-    tusk train digits --seeds 8 --minutes 3 --out runs/selection
+    tusk train digits --seeds 8 --training.steps 200 --out runs/selection
     python benchmarks/selection.py runs/selection/seed-* --out docs/selection.png
 
 Reads the last row of each run's results.csv, prints the pairs and their rank correlation, and draws them. The labels
