@@ -35,8 +35,7 @@ def type_colours(count: int) -> list[tuple[int, int, int]]:
 
 def colour_names(names: Sequence[str]) -> list[tuple[int, int, int]] | None:
     """The colours that the names stand for; None where one of them is no colour's name."""
-    found = [ImageColor.colormap.get(name.lower()) for name in names]
-    colours = [ImageColor.getrgb(str(colour)) for colour in found if colour is not None]
+    colours = [ImageColor.getrgb(name) for name in names if name.lower() in ImageColor.colormap]
     return [(red, green, blue) for red, green, blue, *_ in colours] if names and len(colours) == len(names) else None
 
 
