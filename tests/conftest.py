@@ -6,6 +6,6 @@ import os
 # do the same, so that their sums are the same to the bit.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import torch  # noqa: E402 (after the setting)
+import torch
 
 torch.set_num_threads(1)
