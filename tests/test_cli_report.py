@@ -6,10 +6,9 @@ import shutil
 import subprocess
 import sys
 
-import numpy as np
 import pytest
-from PIL import Image
 
+from tests.pictures import save_squares
 from tests.report.reader import read_page
 from tests.training.test_run import CONFIG, run_in
 from tusk.cli import main
@@ -22,12 +21,7 @@ def pictures(tmp_path_factory):
     """A folder whose name is no name for a page."""
     folder = tmp_path_factory.mktemp("pictures") / "<b>cats & dogs<"
     folder.mkdir()
-    rng = np.random.default_rng(0)
-    for number in range(8):
-        image = np.zeros((32, 32, 3), np.uint8)
-        for x, y in rng.integers(2, 26, (3, 2)):
-            image[y : y + 4, x : x + 4] = rng.integers(100, 255, 3)
-        Image.fromarray(image).save(folder / f"{number}.png")
+    save_squares(folder, 8)
     return folder
 
 

@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 from safetensors.torch import load_file
+
+from tests.pictures import save_squares
 
 SMALL = [
     "--model.keypoints", "3", "--model.types", "4", "--model.channels", "6", "--model.width", "4",
@@ -25,12 +25,7 @@ SMALL = [
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures")
-    rng = np.random.default_rng(0)
-    for number in range(12):
-        image = np.zeros((32, 32, 3), np.uint8)
-        for x, y in rng.integers(2, 26, (3, 2)):
-            image[y : y + 4, x : x + 4] = rng.integers(100, 255, 3)
-        Image.fromarray(image).save(folder / f"{number}.png")
+    save_squares(folder, 12)
     return folder
 
 
