@@ -93,6 +93,13 @@ def test_schedules_can_be_given_as_flags():
     assert yaml.safe_load(tusk("config", "--model.layer-window", "None").stdout)["model"]["layer_window"] is None
 
 
+def test_settings_that_are_only_right_together_can_be_given_together():
+    done = tusk("config", "--training.window", "0.3", "13", "0.5", "9", "--model.window", "9")
+    values = yaml.safe_load(done.stdout)
+    assert (values["training"]["window"], values["model"]["window"]) == ([[0.3, 13.0], [0.5, 9.0]], 9)
+    assert_sentence(tusk("config", "--training.window", "0.3", "13", "0.5", "9"), 2, "must end at model.window, 13")
+
+
 def test_import_authors_writes_a_model_that_opens(tmp_path):
     golden = read_golden("network_sum")
     state = {key.removeprefix("state/"): torch.tensor(value) for key, value in golden.items() if "state/" in key}

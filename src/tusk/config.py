@@ -123,6 +123,9 @@ class ModelConfig(Part):
     background: Literal["none", "colour", "picture"] = "none"
     """Behind the layers: nothing, one learnt colour, or one learnt picture (for a camera that stands still) whose light
     follows each image. With one, keypoints may stay unused."""
+    layer_tint: bool = False
+    """Read the base colour of a layer straight from its descriptor, by a linear map. Norms in the decoder let little of
+    a value's size through, so it paints the wrong colour for long; and descriptors then tell colours apart."""
     type_distance: Literal["norm", "mean-square"] = "norm"
     """Distance of a descriptor from a prototype; `mean-square` is the authors' variant."""
     type_scale: Positive = 1.0
@@ -151,6 +154,8 @@ class ModelConfig(Part):
                 raise ValueError("layer_window needs decode 'layers'")
             if self.layer_window % self.multiple:
                 raise ValueError(f"layer_window must be a multiple of {self.multiple} (stride x 2^(levels-1))")
+        if self.layer_tint and self.decode != "layers":
+            raise ValueError("layer_tint needs decode 'layers'")
         if self.background != "none" and self.decode != "layers":
             raise ValueError("background needs decode 'layers'")
         return self
@@ -227,6 +232,12 @@ class OpacityConfig(Part):
     dim pixel can else be painted as a bright one that is mostly clear."""
 
 
+class ForegroundConfig(Part):
+    """Scores should be high where the background alone does not explain the image."""
+
+    weight: Schedule = 0.0
+
+
 class ContrastConfig(Part):
     """A keypoint should be known again in the other view among all keypoints of the batch."""
 
@@ -246,6 +257,7 @@ class LossesConfig(Part):
     prototypes: PrototypesConfig = PrototypesConfig()
     contrast: ContrastConfig = ContrastConfig()
     opacity: OpacityConfig = OpacityConfig()
+    foreground: ForegroundConfig = ForegroundConfig()
     mutual_information: MutualInformationConfig = MutualInformationConfig()
 
 
@@ -332,6 +344,8 @@ class Config(Part):
             )
         if losses.opacity != OpacityConfig() and self.model.background == "none":
             raise ValueError("losses.opacity needs model.background: without one, layers have to cover everything")
+        if losses.foreground != ForegroundConfig() and self.model.background == "none":
+            raise ValueError("losses.foreground needs model.background: it compares the image with that")
         if training.micro_batch is not None and (
             self.model.descriptor_space == "standardised"
             or losses.equivariance.features == "standardised"

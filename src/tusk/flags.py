@@ -75,7 +75,10 @@ def _first_words(box: str) -> str:
 
 
 def _explain_settings(base: Config, args: Sequence[str]) -> None:
-    """Look at each `--part.setting value` by itself: an unknown name or a bad value is told with the nearest name."""
+    """Look at the `--part.setting value` pairs: an unknown name or a bad value is told with the nearest name.
+
+    They are looked at together, because some are only right together.
+    """
     given: dict[str, list[str]] = {}
     name = ""
     for word in args:
@@ -84,16 +87,22 @@ def _explain_settings(base: Config, args: Sequence[str]) -> None:
             given[name] = [word.partition("=")[2]] if value else []
         elif name:
             given[name].append(word)
-    values = base.model_dump(mode="json")
+    values = merged = base.model_dump(mode="json")
     for name, words in given.items():
         if "." not in name or not words or re.search(r"\.no_\w+$", name):
-            continue  # single words are flags of the command; switches and pairs of numbers are tyro's
-        setting: Any = yaml.safe_load(words[0]) if len(words) == 1 else None
-        if setting is None or setting == "None" or isinstance(_current(values, name), list):
-            continue  # lists of numbers, and what tyro writes for "nothing"
+            continue  # single words are flags of the command; switches are tyro's
+        setting: Any = [yaml.safe_load(word) for word in words]
+        now = _current(values, name)
+        if isinstance(now, list) and not any(isinstance(item, list) for item in now):
+            continue  # lists of numbers are tyro's
+        # One value, or a schedule, whose places and values stand one after the other.
+        setting = setting[0] if len(setting) == 1 else [list(pair) for pair in zip(setting[::2], setting[1::2], strict=False)]
+        if setting is None or setting == "None":
+            continue  # what tyro writes for "nothing"
         for part in reversed(name.split(".")):
             setting = {part: setting}
-        make_config(merge(values, setting), "flags")
+        merged = merge(merged, setting)
+    make_config(merged, "flags")
 
 
 def _current(values: Any, name: str) -> Any:

@@ -115,7 +115,7 @@ def test_windowed_layers_are_clear_outside_their_window(stride, background):
 @pytest.mark.parametrize("background", ["none", "colour", "picture"])
 def test_sums_over_windows_paint_what_their_layers_paint(background, size):
     """And give the same gradients: the sums are what training uses."""
-    net = network(decode="layers", layer_window=24, stride=2, background=background, keypoints=5).double()
+    net = network(decode="layers", layer_window=24, stride=2, background=background, keypoints=5, layer_tint=True).double()
     image = torch.rand(2, 3, *size, dtype=torch.float64)
     target = torch.rand(2, 3, *size, dtype=torch.float64)
     results = []
@@ -129,6 +129,22 @@ def test_sums_over_windows_paint_what_their_layers_paint(background, size):
         assert (decoded.layer_alpha is not None) == layers
     for slow, fast in zip(*results, strict=True):
         torch.testing.assert_close(fast, slow, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("window", [None, 24])
+def test_a_tint_shifts_the_colour_of_its_layer_and_not_its_mask(window):
+    net = network(decode="layers", layer_window=window, background="colour", keypoints=2, layer_tint=True)
+    image = torch.rand(1, 3, 48, 48)
+    with torch.no_grad():
+        before = net(image)
+        net.decoder.tint.weight.add_(0.5)
+        after = net(image)
+    torch.testing.assert_close(after.layer_alpha, before.layer_alpha)
+    shift = (after.layer_rgb.logit() - before.layer_rgb.logit()) * (before.layer_alpha > 0)
+    expected = 0.5 * after.descriptors.sum(-1)  # (1, 2)
+    for k in range(2):
+        seen = shift[0, k][(before.layer_alpha[0, k] > 0).expand(3, -1, -1)]
+        torch.testing.assert_close(seen, expected[0, k].expand_as(seen), rtol=1e-3, atol=1e-4)
 
 
 def test_windowed_patches_land_around_their_keypoint():

@@ -92,3 +92,26 @@ def test_the_window_follows_its_schedule():
     for progress in (0.0, 0.5, 1.0):
         trainer.objective(images, warp, progress)
     assert asked == pytest.approx([15, 11, 7])
+
+
+def test_keypoints_on_the_bare_background_are_of_no_type():
+    trainer = Trainer(configured(model=LAYERS, losses={"kmeans": {"weight": 1.0}, "foreground": {"weight": 0.3}}))
+    network = trainer.network
+    images = torch.zeros(2, 3, 32, 32)
+    images[:, :, 4:12, 4:12] = 1.0  # all other places are black, as the background is made to be below
+    with torch.no_grad():
+        network.decoder.background.logit.fill_(-12.0)
+    warp = sample_warp(trainer.config.training.second_warp, 1, torch.Generator().manual_seed(0))
+    terms, found = trainer.objective(images, warp, 0.5)
+    xy = network.to_image(network.encode(images).keypoints.xy)
+    on_square = ((xy > 4.5) & (xy < 10.5)).all(-1)
+    off_square = ((xy < 1.5) | (xy > 14.5)).any(-1)
+    assert found.stands[on_square].all()
+    assert off_square.any() and not found.stands[off_square].any()
+    if found.stands.any():
+        scale = trainer.config.losses.kmeans.scale
+        chosen = network.prototypes.log_probability(found.descriptors[found.stands], scale)
+        assert terms.kmeans.item() == pytest.approx(-chosen.amax(-1).mean().item(), rel=1e-5)
+    else:
+        assert terms.kmeans.item() == 0
+    assert 0 < terms.foreground.item() < 0.6

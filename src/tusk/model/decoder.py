@@ -64,6 +64,8 @@ class Decoder(nn.Module):
         mode: Mode = "plain",
         window: int | None = None,
         background: Kind = "none",
+        *,
+        tint: bool = False,
     ) -> None:
         super().__init__()
         self.stride = stride
@@ -71,6 +73,7 @@ class Decoder(nn.Module):
         self.window = window
         self.unet = UNet(channels, (3 if mode == "plain" else 4) * stride**2, width, levels)
         self.background = None if background == "none" else Background(background)
+        self.tint = nn.Linear(channels, 3, bias=False) if tint else None
 
     @torch.no_grad()
     def start_at(self, colour: Tensor) -> None:
@@ -107,7 +110,7 @@ class Decoder(nn.Module):
         if self.window is None or self.window // self.stride >= max(size):
             painted = paint_layers(self.unet, xy, score, descriptors, size, variance)  # (B*K, 4*s*s, H/s, W/s)
             painted = F.pixel_shuffle(painted, self.stride)  # (B*K, 4, H, W)
-            painted = painted.unflatten(0, xy.shape[:2])  # (B, K, 4, H, W)
+            painted = self._tinted(painted, descriptors).unflatten(0, xy.shape[:2])  # (B, K, 4, H, W)
         else:
             windows = self._paint_windows(xy, score, descriptors, whole, variance)
             if not layers:
@@ -125,6 +128,7 @@ class Decoder(nn.Module):
         corner = (xy.detach() - (side - 1) / 2).round()  # (B, K, 2)
         splat = splat_each(xy - corner, score, descriptors, side, side, variance)  # (B*K, C, side, side)
         patch = F.pixel_shuffle(self.unet(splat), self.stride)  # (B*K, 4, side*s, side*s)
+        patch = self._tinted(patch, descriptors)
 
         height, width = whole
         reach = torch.arange(side * self.stride, device=xy.device)
@@ -134,6 +138,13 @@ class Decoder(nn.Module):
         valid = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None]
         index = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None]
         return _Windows(patch.flatten(2), index.flatten(1)[:, None], valid.flatten(1)[:, None])
+
+    def _tinted(self, painted: Tensor, descriptors: Tensor) -> Tensor:
+        """painted (B*K, 4, h, w): logits of RGB and alpha, the first with the layers' base colours added."""
+        if self.tint is None:
+            return painted
+        colour = F.pad(self.tint(descriptors.flatten(0, 1)), (0, 1))  # (B*K, 4): nothing for alpha
+        return painted + colour[:, :, None, None]
 
     def _blend_windows(self, windows: _Windows, batch: int, whole: tuple[int, int], afar: Tensor | None) -> Decoded:
         """The same picture as by `_blend`, but only sums over the layers exist at the image's size.

@@ -58,7 +58,7 @@ class Network(nn.Module):
         self.encoder = Encoder(*size, config.padding)
         self.descriptor_space = DescriptorSpace(config.channels, config.descriptor_space)
         self.prototypes = Prototypes(config.types, config.channels, config.type_distance, config.type_scale)
-        self.decoder = Decoder(*size, config.decode, config.layer_window, config.background)
+        self.decoder = Decoder(*size, config.decode, config.layer_window, config.background, tint=config.layer_tint)
 
     def forward(
         self, image: Tensor, keypoints: int | None = None, *, missing: Literal["error", "empty"] = "error"

@@ -14,6 +14,7 @@ from tusk.geometry.warp import Warp
 from tusk.losses.clustering import kmeans_loss, nearest_prototype_loss, sliced_wasserstein, vector_quantisation
 from tusk.losses.contrast import contrast_loss
 from tusk.losses.equivariance import equivariance_loss, unit_map
+from tusk.losses.foreground import foreground_loss, unexplained
 from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.keypoints import read_bilinear
 from tusk.model.network import Encoding, Network, standardise_map
@@ -21,6 +22,8 @@ from tusk.training.distributed import Ranks
 from tusk.training.memory import DescriptorMemory
 
 Reconstruction = Callable[[Tensor, Tensor], Tensor]
+
+_BARE = 0.2  # a keypoint where less than this is unexplained lies on the background (a quarter of the mean error)
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,18 @@ class Terms:
     mutual_information: Tensor
     quantisation: Tensor
     opacity: Tensor
+    foreground: Tensor
 
     def total(self) -> Tensor:
         return torch.stack([getattr(self, field.name) for field in fields(self)]).sum()
+
+
+@dataclass(frozen=True)
+class Described:
+    """The descriptors of a step, for the prototypes."""
+
+    descriptors: Tensor  # (2n, K, C)
+    stands: Tensor  # (2n, K) bool: False for a keypoint that lies on the bare background and is of no type
 
 
 class Objective(nn.Module):
@@ -64,8 +76,8 @@ class Objective(nn.Module):
         # How types met in the last batches; all zeros before the first.
         self.register_buffer("joint", torch.zeros(types, types))
 
-    def forward(self, images: Tensor, warp: Warp, progress: float) -> tuple[Terms, Tensor]:
-        """images (2n, 3, H, W): n first views, then their second views = warp(first) -> terms, descriptors (2n, K, C).
+    def forward(self, images: Tensor, warp: Warp, progress: float) -> tuple[Terms, Described]:
+        """images (2n, 3, H, W): n first views, then their second views = warp(first).
 
         A term whose weight is 0 is not computed.
         """
@@ -93,10 +105,20 @@ class Objective(nn.Module):
             if clear > 0 or halves > 0:
                 opacity = (decoded.cover * (clear + halves * (1 - decoded.cover))).mean()
 
+        foreground, stands = zero, seen.keypoints.found  # (2n, K)
+        if (behind := network.background(images)) is not None:
+            bare = unexplained(images, behind, network.config.stride)  # (2n, 1, h, w)
+            stands = stands & (read_bilinear(bare, seen.keypoints.xy)[..., 0] > _BARE)
+            if (weight := value_at(losses.foreground.weight, progress)) > 0:
+                foreground = weight * foreground_loss(seen.score_map, bare, network.config.map_window)
+
         kmeans = zero
         if (weight := value_at(losses.kmeans.weight, progress)) > 0:
             scale = value_at(losses.kmeans.scale, progress)
-            kmeans = weight * kmeans_loss(network.prototypes.log_probability(seen.descriptors, scale))
+            usual = self.ranks.mean(stands.sum().to(images.dtype))  # how many a process has
+            if bool(stands.any()):
+                near = kmeans_loss(network.prototypes.log_probability(seen.descriptors[stands], scale))
+                kmeans = weight * stands.sum() / usual * near  # so that the mean over processes is that over keypoints
 
         score_equivariance = feature_equivariance = zero
         masked = losses.equivariance.masked
@@ -111,7 +133,7 @@ class Objective(nn.Module):
         contrast_weight = value_at(losses.contrast.weight, progress)
         information_weight = value_at(losses.mutual_information.weight, progress)
         if contrast_weight > 0 or information_weight > 0:
-            views = two_views(network, seen, warp, images.shape)
+            views = two_views(network, seen, warp, images.shape, stands[pairs:])
         if contrast_weight > 0:
             usable = self.ranks.join(views.usable.to(images.dtype)) > 0.5
             first, second = (self.ranks.join(side)[usable] for side in (views.first, views.second))
@@ -121,7 +143,8 @@ class Objective(nn.Module):
             joint = self._joint(views)
             information = information_weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
         moved = (score_equivariance, feature_equivariance)
-        return Terms(reconstruction, kmeans, *moved, contrast, information, quantisation, opacity), seen.descriptors
+        terms = Terms(reconstruction, kmeans, *moved, contrast, information, quantisation, opacity, foreground)
+        return terms, Described(seen.descriptors, stands)
 
     def _contrast(self, first: Tensor, second: Tensor, progress: float) -> Tensor:
         """first, second (N, C): the same keypoints in two views."""
@@ -213,14 +236,17 @@ class TwoViews:
         return first, second
 
 
-def two_views(network: Network, seen: Encoding, warp: Warp, shape: torch.Size) -> TwoViews:
-    """seen: of n first views and their second views = warp(first), images of this shape."""
+def two_views(network: Network, seen: Encoding, warp: Warp, shape: torch.Size, stands: Tensor | None = None) -> TwoViews:
+    """seen: of n first views and their second views = warp(first), images of this shape.
+
+    stands (n, K) bool: which of the second views' keypoints count; all that were found, if not said.
+    """
     pairs = len(seen.feature_map) // 2
     height, width = shape[-2:]
     second_xy = seen.keypoints.xy[pairs:].detach()  # (n, K, 2)
     image_xy = warp.source_points(network.to_image(second_xy), height, width)  # (n, K, 2) in the first view
     limit = image_xy.new_tensor([width - 1, height - 1])
-    usable = ((image_xy >= 0) & (image_xy <= limit)).all(-1) & seen.keypoints.found[pairs:]  # (n, K)
+    usable = ((image_xy >= 0) & (image_xy <= limit)).all(-1) & (seen.keypoints.found[pairs:] if stands is None else stands)  # (n, K)
 
     def read(feature_map: Tensor, xy: Tensor) -> Tensor:
         raw = read_bilinear(feature_map, xy)  # (n, K, C)

@@ -26,7 +26,7 @@ from tusk.model.network import seeded_network
 from tusk.training.distributed import Ranks
 from tusk.training.groups import kmeans_centres, revive, spectral_centres
 from tusk.training.memory import DescriptorMemory
-from tusk.training.objective import Objective, Terms, prototype_loss
+from tusk.training.objective import Described, Objective, Terms, prototype_loss
 
 _SETTLED = 0.75  # share of the training after which types are left as they are
 
@@ -103,9 +103,9 @@ class Trainer:
         first = sample_warp(training.first_warp, pairs, self.generator, self.device)[own].images(first)
         warp = sample_warp(training.second_warp, pairs, self.generator, self.device)[own]
         second = warp.images(first)
-        losses, descriptors = self._network_step(first, second, warp, progress)  # descriptors (2n*K, C), fixed
+        losses, descriptors, stands = self._network_step(first, second, warp, progress)  # (2n*K, C), (2n*K,), fixed
 
-        descriptors = self.ranks.gather(descriptors)
+        descriptors = self.ranks.gather(descriptors)[self.ranks.gather(stands)]
         self.memory.add(descriptors)
         if progress >= training.warm_up:
             self._maybe_recentre(progress)
@@ -119,7 +119,7 @@ class Trainer:
 
     def _network_step(
         self, first: Tensor, second: Tensor, warp: Warp, progress: float
-    ) -> tuple[dict[str, float], Tensor]:
+    ) -> tuple[dict[str, float], Tensor, Tensor]:
         training = self.config.training
         pairs = len(first)
         part = pairs if training.micro_batch is None else min(pairs, training.micro_batch // 2)
@@ -129,13 +129,13 @@ class Trainer:
         self.prototype_optimiser.zero_grad(set_to_none=True)
 
         losses = {field.name: 0.0 for field in fields(Terms)}
-        described: list[Tensor] = []
+        described: list[Described] = []
         for start in range(0, pairs, part):
             chosen = slice(start, min(start + part, pairs))
             views = torch.cat([first[chosen], second[chosen]])  # (2p, 3, H, W)
             with self._gradients_stay_here(unless=chosen.stop == pairs):
                 try:
-                    terms, descriptors = self.objective(views, warp[chosen], progress)
+                    terms, found = self.objective(views, warp[chosen], progress)
                 except Exception as error:
                     if (fault := _compiler_fault(error)) is None:
                         raise
@@ -143,7 +143,7 @@ class Trainer:
                 share = len(views) / (2 * pairs)
                 loss = terms.total() * share
                 if single_stage:
-                    flat = descriptors.flatten(0, 1)
+                    flat = found.descriptors[found.stands]
                     loss = loss + share * prototype_loss(self.network, self.config.losses, flat, self.generator)
                 values = {name: float(getattr(terms, name).detach()) for name in losses}
                 # Before the gradient: torch's own code crashes on places that are not numbers.
@@ -151,7 +151,7 @@ class Trainer:
                 loss.backward()
             for name, value in values.items():
                 losses[name] += share * value
-            described.append(descriptors.detach().flatten(0, 1))
+            described.append(found)
         means = self.ranks.mean(torch.tensor(list(losses.values()), dtype=torch.float64))
         losses = dict(zip(losses, means.tolist(), strict=True))
         norm = nn.utils.clip_grad_norm_(self.body, training.clip)
@@ -162,7 +162,8 @@ class Trainer:
             if weight.grad is not None:
                 weight.grad.copy_(self.ranks.mean(weight.grad))
             self.prototype_optimiser.step()
-        return losses, torch.cat(described)
+        descriptors = torch.cat([found.descriptors.detach().flatten(0, 1) for found in described])
+        return losses, descriptors, torch.cat([found.stands.flatten() for found in described])
 
     def _prototype_steps(self, descriptors: Tensor) -> float:
         """The descriptors do not change in these steps: they were encoded once, with the network's own step."""
