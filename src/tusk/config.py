@@ -82,6 +82,9 @@ class WarpConfig(Part):
     """The whole image moves by up to this in x and in y: without it, a place in the image can pass for a type."""
     colour_jitter: Fraction = 0.0
     """Brightness, contrast, saturation and (a tenth of it) hue change by up to this share."""
+    surroundings: tuple[Fraction, Fraction] | None = None
+    """Keep only a random window of the image whose sides are between these shares of the image's, and show another part
+    of the image around it: a thing must then be known again by itself, not by where it lies and what lies beside it."""
     border: Literal["black", "white", "reflect"] = "reflect"
     """What stands outside the frame."""
 
@@ -114,6 +117,10 @@ class ModelConfig(Part):
     """How the feature map is read at a location; `truncated` is the authors' variant."""
     descriptor_space: Literal["unit", "standardised"] = "unit"
     """Bring descriptors to unit length only, or to zero mean and unit deviation over the batch first."""
+    type_head: Count | None = None
+    """Find types from a vector of their own, which a small network with this many hidden units makes from all levels of
+    the encoder, and not from the descriptor that the decoder paints from: a type must not depend on how a thing is
+    turned, the paint must."""
     variance: Positive = 0.05
     """Of the Gaussian that carries a descriptor into the decoder, in pixels of the feature map."""
     decode: Literal["plain", "layers"] = "plain"
@@ -344,6 +351,8 @@ class Config(Part):
             )
         if losses.opacity != OpacityConfig() and self.model.background == "none":
             raise ValueError("losses.opacity needs model.background: without one, layers have to cover everything")
+        if losses.prototypes.kind == "vector-quantisation" and self.model.type_head is not None:
+            raise ValueError("vector-quantisation paints from prototypes, so it cannot have a model.type_head")
         if losses.foreground != ForegroundConfig() and self.model.background == "none":
             raise ValueError("losses.foreground needs model.background: it compares the image with that")
         if training.micro_batch is not None and (

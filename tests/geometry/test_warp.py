@@ -97,3 +97,33 @@ def test_colours_change_but_places_do_not():
     assert (changed - image).abs().mean() > 0.01
     assert changed.min() >= 0 and changed.max() <= 1
     torch.testing.assert_close(warp.maps(image), image, atol=1e-4, rtol=0)
+
+
+def test_other_surroundings_leave_a_window_and_say_which():
+    """Brute force: a pixel is the original's own exactly where its picture with and without the setting agree."""
+    plain, changed = (
+        sample_warp(WarpConfig(surroundings=window), 8, torch.Generator().manual_seed(3))
+        for window in (None, (0.4, 0.7))
+    )
+    images = torch.rand(8, 3, 40, 60, generator=torch.Generator().manual_seed(4))
+    same = (plain.images(images) == changed.images(images)).all(1, keepdim=True)
+    assert torch.equal(changed.inside(40, 60), same & plain.inside(40, 60))
+    assert plain.inside(40, 60).all()
+    for own in same[:, 0]:
+        rows, columns = own.any(1).sum(), own.any(0).sum()
+        assert own.sum() == rows * columns  # a rectangle
+        assert 0.4 * 40 - 1 <= rows <= 0.7 * 40 + 1 and 0.4 * 60 - 1 <= columns <= 0.7 * 60 + 1
+
+
+def test_places_are_kept_where_all_around_them_is():
+    warp = sample_warp(WarpConfig(surroundings=(0.5, 0.9)), 6, torch.Generator().manual_seed(1))
+    own = warp.inside(40, 60)[:, 0]
+    points = torch.cartesian_prod(torch.arange(60), torch.arange(40)).float()
+    kept = warp.keeps(points.expand(6, -1, -1), 40, 60, margin=3.0)
+    for image in range(6):
+        for (x, y), keeps in zip(points.long().tolist(), kept[image].tolist(), strict=True):
+            around = own[image, max(0, y - 3) : y + 4, max(0, x - 3) : x + 4].all()
+            nearly = own[image, max(0, y - 2) : y + 3, max(0, x - 2) : x + 3].all()
+            # The window's edges lie between pixels.
+            assert keeps == around or (nearly and not around)
+    assert sample_warp(WarpConfig(), 2, torch.Generator()).keeps(torch.zeros(2, 3, 2), 40, 60, 3.0).all()

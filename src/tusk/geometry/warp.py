@@ -50,15 +50,41 @@ class Warp:
     spline: ThinPlateSpline  # f, in the padded frame's coordinates from -1 to 1
     border: Literal["black", "white", "reflect"]
     colours: Colours | None = None
+    own: Tensor | None = None  # (B, 2, 2): corners (x, y) of the part that has its own surroundings, from 0 to 1
 
     def __getitem__(self, part: slice) -> Warp:
         """The warps of a part of the batch."""
-        return Warp(self.spline[part], self.border, None if self.colours is None else self.colours[part])
+        colours = None if self.colours is None else self.colours[part]
+        return Warp(self.spline[part], self.border, colours, None if self.own is None else self.own[part])
 
     def images(self, images: Tensor) -> Tensor:
-        """(B, 3, H, W) in [0, 1] -> the same, warped and recoloured."""
+        """(B, 3, H, W) in [0, 1] -> the same, warped and recoloured, perhaps with other surroundings."""
         warped = self.maps(images)
-        return warped if self.colours is None else self.colours(warped)
+        warped = warped if self.colours is None else self.colours(warped)
+        if self.own is None:
+            return warped
+        height, width = images.shape[-2:]
+        elsewhere = warped.roll((height // 2, width // 2), (2, 3))
+        return torch.where(self._own_pixels(height, width), warped, elsewhere)
+
+    def _own_pixels(self, height: int, width: int) -> Tensor:
+        """(B, 1, H, W) bool."""
+        assert self.own is not None
+        y = (torch.arange(height, device=self.own.device) + 0.5)[None, :, None] / height
+        x = (torch.arange(width, device=self.own.device) + 0.5)[None, None, :] / width
+        (left, top), (right, bottom) = (corner.view(-1, 2, 1, 1).unbind(1) for corner in self.own.unbind(1))
+        return ((x >= left) & (x <= right) & (y >= top) & (y <= bottom))[:, None]
+
+    def keeps(self, xy: Tensor, height: int, width: int, margin: float) -> Tensor:
+        """(B, P, 2) pixels of the warped image -> (B, P) bool: whether all within the margin is the original's own."""
+        if self.own is None:
+            return torch.ones(xy.shape[:2], dtype=torch.bool, device=xy.device)
+        size = xy.new_tensor([width, height])
+        low, high = (corner[:, None] * size - 0.5 for corner in self.own.unbind(1))  # (B, 1, 2)
+        # What lies at the image's edge is its own up to there.
+        low = torch.where(low <= 0, -torch.inf, low + margin)
+        high = torch.where(high >= size - 1, torch.inf, high - margin)
+        return ((xy >= low) & (xy <= high)).all(-1)
 
     def maps(self, values: Tensor) -> Tensor:
         """(B, C, H, W) of any channels and resolution -> the same, warped."""
@@ -78,8 +104,9 @@ class Warp:
         return source.view(-1, height, width, 2)
 
     def inside(self, height: int, width: int) -> Tensor:
-        """(B, 1, H, W) bool: the pixels of the warped image that come from inside the original."""
-        return (self.grid(height, width).abs() <= 1).all(-1)[:, None]
+        """(B, 1, H, W) bool: the pixels of the warped image that are the original's, and from inside it."""
+        inside = (self.grid(height, width).abs() <= 1).all(-1)[:, None]
+        return inside if self.own is None else inside & self._own_pixels(height, width)
 
     def points(self, xy: Tensor, height: int, width: int) -> Tensor:
         """(B, P, 2) pixels of the original -> where they are in the warped image."""
@@ -129,4 +156,14 @@ def sample_warp(config: WarpConfig, batch: int, generator: torch.Generator, devi
         jitter = config.colour_jitter
         change = uniform(4, batch, reach=jitter).to(device)
         colours = Colours(change[0], 1 + change[1], 1 + change[2], change[3] * 0.1 * 2 * math.pi)
-    return Warp(spline, config.border, colours)
+    own = None
+    if config.surroundings is not None:
+        least, most = config.surroundings
+
+        def fraction() -> Tensor:
+            return torch.rand(batch, 2, generator=generator, device=generator.device)  # (B, 2)
+
+        side = least + (most - least) * fraction()
+        corner = (1 - side) * fraction()
+        own = torch.stack([corner, corner + side], 1).to(device)
+    return Warp(spline, config.border, colours, own)

@@ -21,6 +21,7 @@ class Seen:
     xy: Tensor  # (N, K, 2) in image pixels
     score: Tensor  # (N, K)
     found: Tensor  # (N, K) bool
+    appearance: Tensor  # (N, K, C)
     descriptors: Tensor  # (N, K, C)
     label: Tensor  # (N, K)
     confidence: Tensor  # (N, K) probability of the label
@@ -58,6 +59,7 @@ def see(network: Network, sample: Sample, shown: int) -> Seen:
         xy=torch.cat([part.xy for part in parts]),
         score=torch.cat([part.score for part in parts]),
         found=torch.cat([part.found for part in parts]),
+        appearance=torch.cat([part.appearance for part in parts]),
         descriptors=torch.cat([part.descriptors for part in parts]),
         label=label,
         confidence=confidence,
@@ -85,6 +87,7 @@ def _points_only(output: Output) -> Output:
         xy=output.xy,
         score=output.score,
         found=output.found,
+        appearance=output.appearance,
         descriptors=output.descriptors,
         probability=output.probability,
         label=output.label,
