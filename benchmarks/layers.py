@@ -85,10 +85,10 @@ def measure(way: str, keypoints: int, size: int, window: int, repeats: int) -> d
 
     with torch.no_grad():
         encoded = network.encode(images.float() / 255)
-    appearance = encoded.appearance.requires_grad_()
+    descriptors = encoded.descriptors.requires_grad_()
 
     def decode() -> None:
-        painted = network.decode(encoded.keypoints, appearance, (size, size), afar=encoded.afar, layers=False)
+        painted = network.decode(encoded.keypoints, descriptors, (size, size), afar=encoded.afar, layers=False)
         painted.reconstruction.square().mean().backward()
 
     def timed(work: Callable[[], None]) -> float:

@@ -117,10 +117,6 @@ class ModelConfig(Part):
     """How the feature map is read at a location; `truncated` is the authors' variant."""
     descriptor_space: Literal["unit", "standardised"] = "unit"
     """Bring descriptors to unit length only, or to zero mean and unit deviation over the batch first."""
-    type_head: Count | None = None
-    """Find types from a vector of their own, which a small network with this many hidden units makes from all levels of
-    the encoder, and not from the descriptor that the decoder paints from: a type must not depend on how a thing is
-    turned, the paint must."""
     variance: Positive = 0.05
     """Of the Gaussian that carries a descriptor into the decoder, in pixels of the feature map."""
     decode: Literal["plain", "layers"] = "plain"
@@ -351,8 +347,6 @@ class Config(Part):
             )
         if losses.opacity != OpacityConfig() and self.model.background == "none":
             raise ValueError("losses.opacity needs model.background: without one, layers have to cover everything")
-        if losses.prototypes.kind == "vector-quantisation" and self.model.type_head is not None:
-            raise ValueError("vector-quantisation paints from prototypes, so it cannot have a model.type_head")
         if losses.foreground != ForegroundConfig() and self.model.background == "none":
             raise ValueError("losses.foreground needs model.background: it compares the image with that")
         if training.micro_batch is not None and (

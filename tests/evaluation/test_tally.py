@@ -29,7 +29,6 @@ def output(labels=MASKS, types=TYPES, xy=INSIDE, found=None, layers=True):
         xy=xy.float(),
         score=torch.ones(images, 3),
         found=torch.ones(images, 3, dtype=torch.bool) if found is None else found,
-        appearance=nothing,
         descriptors=nothing,
         probability=nothing,
         label=types,

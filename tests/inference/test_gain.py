@@ -27,7 +27,7 @@ def by_hand(network, images, output):
                 output.found[image, others][None],
             )
             afar = seen_from_afar(images[image][None])
-            painted = network.decode(points, output.appearance[image, others][None], images.shape[-2:], afar=afar)
+            painted = network.decode(points, output.descriptors[image, others][None], images.shape[-2:], afar=afar)
             without = (painted.reconstruction[0] - images[image]).square().sum() / 3
             whole = (output.reconstruction[image] - images[image]).square().sum() / 3
             found[image, keypoint] = without - whole

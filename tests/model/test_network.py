@@ -46,7 +46,7 @@ def test_locations_are_in_image_pixels_whatever_the_stride(stride):
             rows, columns = image.shape[-2] // stride, image.shape[-1] // stride
             score = torch.full((1, 1, rows, columns), 0.01)
             score[0, 0, 5, 3] = 1.0
-            return torch.rand(1, 6, rows, columns), score, []
+            return torch.rand(1, 6, rows, columns), score
 
     net.encoder = OnePeak()
     xy = net(torch.rand(1, 3, 16 * stride, 16 * stride)).xy[0, 0]

@@ -39,7 +39,7 @@ def _by_decoding(network: Network, images: Tensor, output: Output) -> Tensor:
         # Score and descriptor are multiplied into the map: with a score of 0 nothing is added there.
         score = output.score[image].scatter(1, keypoint[:, None], 0.0)  # (n, K)
         points = Keypoints(xy[image], score, output.found[image])
-        without = network.decode(points, output.appearance[image], size).reconstruction  # (n, 3, H, W)
+        without = network.decode(points, output.descriptors[image], size).reconstruction  # (n, 3, H, W)
         gain[image, keypoint] = _error(without, images[image]) - whole[image]
     return gain
 

@@ -6,7 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tusk.model.type_head import TypeHead
 from tusk.model.unet import Padding, UNet
 
 
@@ -16,9 +15,7 @@ class Encoder(nn.Module):
     With a stride s the image is folded s x s pixels to a channel first, so that everything runs at 1/s of the size.
     """
 
-    def __init__(
-        self, channels: int, width: int, levels: int, stride: int, padding: Padding = "zeros", type_head: int | None = None
-    ) -> None:
+    def __init__(self, channels: int, width: int, levels: int, stride: int, padding: Padding = "zeros") -> None:
         super().__init__()
         self.stride = stride
         self.unet = UNet(3 * stride**2, channels, width, levels, padding)
@@ -30,13 +27,10 @@ class Encoder(nn.Module):
             # One group over the whole map: the score ranks the places of one image, it does not tell "empty".
             nn.GroupNorm(1, 1),
         )
-        widths = [width * 2**level for level in range(levels)]
-        self.type_head = None if type_head is None else TypeHead(widths, type_head, channels)
 
-    def forward(self, image: Tensor) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """image (B, 3, H, W) in [0, 1] -> feature map (B, C, H/s, W/s), score map (B, 1, H/s, W/s) in (0, 1), and the
-        levels of the U-Net (B, width * 2**i, H/s / 2**i, W/s / 2**i)."""
+    def forward(self, image: Tensor) -> tuple[Tensor, Tensor]:
+        """image (B, 3, H, W) in [0, 1] -> feature map (B, C, H/s, W/s), score map (B, 1, H/s, W/s) in (0, 1)."""
         folded = F.pixel_unshuffle(image, self.stride)  # (B, 3*s*s, H/s, W/s)
-        feature_map, levels = self.unet.with_levels(folded)
+        feature_map: Tensor = self.unet(folded)  # (B, C, H/s, W/s)
         score_map = torch.sigmoid(self.head(feature_map))  # (B, 1, H/s, W/s)
-        return feature_map, score_map, levels
+        return feature_map, score_map

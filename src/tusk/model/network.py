@@ -26,11 +26,8 @@ class Encoding:
     feature_map: Tensor  # (B, C, ceil(H/s), ceil(W/s))
     score_map: Tensor  # (B, 1, ceil(H/s), ceil(W/s)) in (0, 1)
     keypoints: Keypoints  # in pixels of those maps
-    levels: list[Tensor]  # (B, width * 2^i, H/s / 2^i, W/s / 2^i), of the padded images
-    appearance: Tensor  # (B, K, C) of length 1: what the decoder paints from
-    descriptors: Tensor  # (B, K, C) of length 1: what the types are found from; the same, without a type head
-    statistics: Statistics  # what the appearances were standardised with
-    type_statistics: Statistics  # what the descriptors were standardised with
+    descriptors: Tensor  # (B, K, C) of length 1
+    statistics: Statistics  # what the descriptors were standardised with
     afar: Tensor  # (B, 3, 4, 4): the images from afar, for a background whose light follows them
 
 
@@ -43,8 +40,7 @@ class Output:
     xy: Tensor  # (B, K, 2) in image pixels, best first
     score: Tensor  # (B, K)
     found: Tensor  # (B, K) bool; False where the image has fewer than K peaks
-    appearance: Tensor  # (B, K, C) of length 1: what the decoder paints from
-    descriptors: Tensor  # (B, K, C) of length 1: what the types are found from; the same, without a type head
+    descriptors: Tensor  # (B, K, C) of length 1
     probability: Tensor  # (B, K, M)
     label: Tensor  # (B, K) the type, 0..M-1
     reconstruction: Tensor  # (B, 3, H, W) in [0, 1]
@@ -59,10 +55,8 @@ class Network(nn.Module):
         super().__init__()
         self.config = config
         size = (config.channels, config.width, config.levels, config.stride)
-        self.encoder = Encoder(*size, config.padding, config.type_head)
+        self.encoder = Encoder(*size, config.padding)
         self.descriptor_space = DescriptorSpace(config.channels, config.descriptor_space)
-        headed = config.type_head is not None
-        self.type_space = DescriptorSpace(config.channels, config.descriptor_space) if headed else None
         self.prototypes = Prototypes(config.types, config.channels, config.type_distance, config.type_scale)
         self.decoder = Decoder(*size, config.decode, config.layer_window, config.background, tint=config.layer_tint)
 
@@ -85,14 +79,13 @@ class Network(nn.Module):
             )
         probability = self.prototypes(seen.descriptors)  # (B, K, M)
         size = (image.shape[-2], image.shape[-1])
-        decoded = self.decode(points, seen.appearance, size, afar=seen.afar)
+        decoded = self.decode(points, seen.descriptors, size, afar=seen.afar)
         return Output(
             feature_map=seen.feature_map,
             score_map=seen.score_map,
             xy=self.to_image(points.xy),
             score=points.score,
             found=points.found,
-            appearance=seen.appearance,
             descriptors=seen.descriptors,
             probability=probability,
             label=probability.argmax(-1),
@@ -107,7 +100,7 @@ class Network(nn.Module):
         height, width = image.shape[-2:]
         count = config.keypoints if keypoints is None else keypoints
         check_size(config, height, width, count)
-        feature_map, score_map, levels = self.encoder(self._pad(image))
+        feature_map, score_map = self.encoder(self._pad(image))
         rows, columns = -(-height // config.stride), -(-width // config.stride)
         feature_map = feature_map[..., :rows, :columns]  # the padding holds no keypoints
         score_map = score_map[..., :rows, :columns]
@@ -119,42 +112,20 @@ class Network(nn.Module):
             count_border=config.count_border,
         )
         read = read_bilinear if config.descriptor_read == "bilinear" else read_truncated
-        appearance, statistics = self.descriptor_space(read(feature_map, points.xy))  # (B, K, C)
-        descriptors, type_statistics = appearance, statistics
-        if self.type_space is not None:
-            descriptors, type_statistics = self.type_space(self.encoder.type_head(levels, points.xy))
-        return Encoding(
-            feature_map=feature_map,
-            score_map=score_map,
-            keypoints=points,
-            levels=levels,
-            appearance=appearance,
-            descriptors=descriptors,
-            statistics=statistics,
-            type_statistics=type_statistics,
-            afar=seen_from_afar(image),
-        )
-
-    def describe(self, seen: Encoding, images: slice, xy: Tensor) -> Tensor:
-        """Descriptors (n, K, C) of other places xy (n, K, 2), in feature-map pixels, in some of the images."""
-        if self.type_space is not None:
-            raw = self.encoder.type_head([level[images] for level in seen.levels], xy)
-        else:
-            raw = read_bilinear(seen.feature_map[images], xy)
-        standardised = self.descriptor_space.space == "standardised"
-        return F.normalize(seen.type_statistics.standardise(raw) if standardised else raw, dim=-1)
+        descriptors, statistics = self.descriptor_space(read(feature_map, points.xy))  # (B, K, C)
+        return Encoding(feature_map, score_map, points, descriptors, statistics, seen_from_afar(image))
 
     def decode(
         self,
         points: Keypoints,
-        appearance: Tensor,
+        descriptors: Tensor,
         size: tuple[int, int],
         variance: float | None = None,
         afar: Tensor | None = None,
         *,
         layers: bool = True,
     ) -> Decoded:
-        """Keypoints in feature-map pixels and appearances (B, K, C) -> an image of size (H, W), and its layers.
+        """Keypoints in feature-map pixels and descriptors (B, K, C) -> an image of size (H, W), and its layers.
 
         afar (B, 3, 4, 4), of the encoding: what a background whose light follows the image is lit by. Training needs
         no single `layers`.
@@ -163,7 +134,7 @@ class Network(nn.Module):
         rows, columns = self._padded(height, width)
         padded = (rows // self.config.stride, columns // self.config.stride)
         used = self.config.variance if variance is None else variance
-        decoded: Decoded = self.decoder(points.xy, points.score, appearance, padded, used, afar, layers=layers)
+        decoded: Decoded = self.decoder(points.xy, points.score, descriptors, padded, used, afar, layers=layers)
         return decoded if (rows, columns) == size else decoded.crop(height, width)
 
     def background(self, image: Tensor) -> Tensor | None:

@@ -51,19 +51,14 @@ class UNet(nn.Module):
         self.last = nn.Conv2d(width, outputs, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.with_levels(x)[0]
-
-    def with_levels(self, x: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """The result, and what each level holds in the end: (B, width * 2**i, H / 2**i, W / 2**i), the first first."""
         skips: list[Tensor] = []
         for block in self.down[:-1]:
             x = block(x)  # (B, width * 2**level, H / 2**level, W / 2**level)
             skips.append(x)
             x = F.max_pool2d(x, 2)
         x = self.down[-1](x)  # the deepest: (B, width * 2**(levels-1), H / 2**(levels-1), ...)
-        levels = [x]
         for block, skip in zip(self.up, reversed(skips), strict=True):
             x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
             x = block(torch.cat([x, skip], dim=1))  # (B, width * 2**level, H / 2**level, W / 2**level)
-            levels.append(x)
-        return self.last(x), levels[::-1]  # (B, outputs, H, W)
+        result: Tensor = self.last(x)  # (B, outputs, H, W)
+        return result

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor
 
 from tusk.model.keypoints import Keypoints
 from tusk.model.network import Network
@@ -66,20 +64,9 @@ def _crops(seen: Seen, number: int, side: int, most: int) -> tuple[UInt8Array, .
     return tuple(crops)
 
 
-def _typical(network: Network, seen: Seen) -> Tensor:
-    """(M, C): what each type looks like to the decoder: its prototype, or the mean look of its keypoints where types
-    have descriptors of their own, which the decoder does not know."""
-    prototypes = network.prototypes.unit()
-    if network.type_space is None:
-        return prototypes
-    own = seen.found.flatten()
-    total = torch.zeros_like(prototypes).index_add(0, seen.label.flatten()[own], seen.appearance.flatten(0, 1)[own])
-    return F.normalize(total, dim=-1)
-
-
 @torch.no_grad()
 def _painted_alone(network: Network, seen: Seen, shown: list[int], side: int) -> list[UInt8Array]:
-    """What the decoder makes of a keypoint of each type in the middle of an empty image; the middle of it."""
+    """What the decoder makes of a keypoint with each prototype in the middle of an empty image; the middle of it."""
     config = network.config
     step = config.multiple
     height, width = seen.sample.images.shape[-2:]
@@ -91,13 +78,13 @@ def _painted_alone(network: Network, seen: Seen, shown: list[int], side: int) ->
     network.eval()
     centre = canvas / 2 - 0.5
     score = float(seen.score[seen.found].median()) if bool(seen.found.any()) else 0.5
-    looks = _typical(network, seen)  # (M, C)
+    prototypes = network.prototypes.unit()
     pictures = []
     for start in range(0, len(shown), _PART):
         numbers = shown[start : start + _PART]
         xy = network.to_map(torch.full((len(numbers), 1, 2), centre))
         points = Keypoints(xy, torch.full(xy.shape[:2], score), torch.ones(xy.shape[:2], dtype=torch.bool))
-        painted = network.decode(points, looks[numbers][:, None], (canvas, canvas)).reconstruction
+        painted = network.decode(points, prototypes[numbers][:, None], (canvas, canvas)).reconstruction
         pictures += [crop(to_bytes(picture.numpy()), centre, centre, side) for picture in painted]
     network.train(was_training)
     return pictures

@@ -21,7 +21,6 @@ class Seen:
     xy: Tensor  # (N, K, 2) in image pixels
     score: Tensor  # (N, K)
     found: Tensor  # (N, K) bool
-    appearance: Tensor  # (N, K, C)
     descriptors: Tensor  # (N, K, C)
     label: Tensor  # (N, K)
     confidence: Tensor  # (N, K) probability of the label
@@ -59,7 +58,6 @@ def see(network: Network, sample: Sample, shown: int) -> Seen:
         xy=torch.cat([part.xy for part in parts]),
         score=torch.cat([part.score for part in parts]),
         found=torch.cat([part.found for part in parts]),
-        appearance=torch.cat([part.appearance for part in parts]),
         descriptors=torch.cat([part.descriptors for part in parts]),
         label=label,
         confidence=confidence,
@@ -87,7 +85,6 @@ def _points_only(output: Output) -> Output:
         xy=output.xy,
         score=output.score,
         found=output.found,
-        appearance=output.appearance,
         descriptors=output.descriptors,
         probability=output.probability,
         label=output.label,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tusk.config import Config, LossesConfig, value_at
@@ -71,8 +72,6 @@ class Objective(nn.Module):
         self.ranks = ranks
         self._reconstruction_loss = reconstruction_loss
         network.descriptor_space.over_ranks = ranks.mean
-        if network.type_space is not None:
-            network.type_space.over_ranks = ranks.mean
         types = config.model.types
         # How types met in the last batches; all zeros before the first.
         self.register_buffer("joint", torch.zeros(types, types))
@@ -88,7 +87,7 @@ class Objective(nn.Module):
         window = None if training.window is None else value_at(training.window, progress)
         seen = network.encode(images, window=window)
 
-        carried, quantisation = seen.appearance, zero
+        carried, quantisation = seen.descriptors, zero
         if losses.prototypes.kind == "vector-quantisation" and progress >= training.warm_up:
             carried, quantisation = vector_quantisation(seen.descriptors, network.prototypes.unit())
         variance = None if training.variance is None else value_at(training.variance, progress)
@@ -130,8 +129,7 @@ class Objective(nn.Module):
             maps = _feature_form(seen, losses)
             feature_equivariance = weight * equivariance_loss(maps[:pairs], maps[pairs:], warp, masked=masked)
 
-        # Every weight takes part in every step: processes that add up gradients wait for all of them.
-        contrast = information = zero if network.type_space is None else zero * seen.descriptors.sum()
+        contrast = information = zero
         contrast_weight = value_at(losses.contrast.weight, progress)
         information_weight = value_at(losses.mutual_information.weight, progress)
         if contrast_weight > 0 or information_weight > 0:
@@ -252,6 +250,11 @@ def two_views(network: Network, seen: Encoding, warp: Warp, shape: torch.Size, s
     own = warp.keeps(network.to_image(second_xy), height, width, network.config.window / 4)  # (n, K)
     usable = own & ((image_xy >= 0) & (image_xy <= limit)).all(-1) & (seen.keypoints.found[pairs:] if stands is None else stands)  # (n, K)
 
-    first = network.describe(seen, slice(pairs), network.to_map(image_xy))  # (n, K, C)
-    second = network.describe(seen, slice(pairs, None), second_xy)
-    return TwoViews(first.flatten(0, 1), second.flatten(0, 1), usable.flatten())
+    def read(feature_map: Tensor, xy: Tensor) -> Tensor:
+        raw = read_bilinear(feature_map, xy)  # (n, K, C)
+        standardised = network.descriptor_space.space == "standardised"
+        values = seen.statistics.standardise(raw) if standardised else raw
+        return F.normalize(values, dim=-1).flatten(0, 1)
+
+    first = read(seen.feature_map[:pairs], network.to_map(image_xy))
+    return TwoViews(first, read(seen.feature_map[pairs:], second_xy), usable.flatten())
