@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from tusk.geometry.warp import sample_warp
 from tusk.losses.contrast import contrast_loss
-from tusk.training.objective import TwoViews
+from tusk.training.objective import TwoViews, two_views
 from tusk.training.trainer import Trainer
 
 from .test_trainer import configured, squares
@@ -115,3 +115,18 @@ def test_keypoints_on_the_bare_background_are_of_no_type():
     else:
         assert terms.kmeans.item() == 0
     assert 0 < terms.foreground.item() < 0.6
+
+
+def test_keypoints_with_other_surroundings_are_not_compared():
+    trainer = Trainer(configured(training={"second_warp": {"surroundings": [0.5, 0.6]}}))
+    network = trainer.network
+    first = next(squares(4)).float() / 255
+    warp = sample_warp(trainer.config.training.second_warp, 4, torch.Generator().manual_seed(0))
+    images = torch.cat([first, warp.images(first)])
+    seen = network.encode(images)
+    views = two_views(network, seen, warp, images.shape)
+    own = warp.inside(32, 32)[:, 0]
+    places = network.to_image(seen.keypoints.xy[4:]).round().long().clamp(0, 31)
+    foreign = torch.stack([~own[i][places[i, :, 1], places[i, :, 0]] for i in range(4)]).flatten()
+    assert foreign.any() and not views.usable[foreign].any()
+    assert views.usable.any()
