@@ -251,6 +251,14 @@ class ContrastConfig(Part):
     other view: what it shares with its like is what kind of thing it is, where two views share every detail."""
 
 
+class VotesConfig(Part):
+    """A keypoint's type should be the group of most of its nearest in memory, once groups have been found. Groups need
+    not be round: by their mean direction alone, many descriptors would belong to another."""
+
+    weight: Schedule = 0.0
+    temperature: Positive = 0.1
+
+
 class LossesConfig(Part):
     """All that training lowers."""
 
@@ -259,6 +267,7 @@ class LossesConfig(Part):
     equivariance: EquivarianceConfig = EquivarianceConfig()
     prototypes: PrototypesConfig = PrototypesConfig()
     contrast: ContrastConfig = ContrastConfig()
+    votes: VotesConfig = VotesConfig()
     opacity: OpacityConfig = OpacityConfig()
     foreground: ForegroundConfig = ForegroundConfig()
     mutual_information: MutualInformationConfig = MutualInformationConfig()

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from tusk.training.groups import even_groups, kmeans_centres, revive, spectral_centres
+from tusk.training.groups import even_groups, kmeans_groups, revive, spectral_groups
 
 
 def test_kmeans_finds_separate_clusters_and_fills_up():
@@ -13,9 +13,9 @@ def test_kmeans_finds_separate_clusters_and_fills_up():
     points = F.normalize(
         centres.repeat_interleave(40, 0) + torch.tensor(rng.normal(size=(120, 5))).float() * 0.05, dim=-1
     )
-    found = kmeans_centres(points, 3, seed=0)
+    found = kmeans_groups(points, 3, seed=0).centres
     assert ((found @ centres.T).amax(0) > 0.99).all()
-    few = kmeans_centres(points[:2], 4, seed=0)
+    few = kmeans_groups(points[:2], 4, seed=0).centres
     assert few.shape == (4, 5)
     torch.testing.assert_close(few.norm(dim=-1), torch.ones(4))
 
@@ -46,15 +46,15 @@ def test_spectral_groups_follow_chains_where_kmeans_cuts_them():
     height = np.where(np.arange(600) < 300, 0.35, -0.35)
     points = np.stack([np.cos(angle), np.sin(angle), height], 1) + rng.normal(size=(600, 3)) * 0.02
     points = F.normalize(torch.tensor(points).float(), dim=-1)
-    found = spectral_centres(points, 2, seed=0)
+    found = spectral_groups(points, 2, seed=0).centres
     assert found[:, 2].abs().min() > 0.3 and found[0, 2] * found[1, 2] < 0
-    cut = kmeans_centres(points, 2, seed=0)
+    cut = kmeans_groups(points, 2, seed=0).centres
     assert cut[:, 2].abs().max() < 0.2
 
 
 def test_spectral_with_few_descriptors_is_kmeans():
     points = F.normalize(torch.randn(30, 4, generator=torch.Generator().manual_seed(0)), dim=-1)
-    assert torch.equal(spectral_centres(points, 3, seed=1), kmeans_centres(points, 3, seed=1))
+    assert torch.equal(spectral_groups(points, 3, seed=1).centres, kmeans_groups(points, 3, seed=1).centres)
 
 
 def test_even_groups_are_even_and_sensible():

@@ -1,6 +1,8 @@
 """The memory of descriptors."""
 
+import pytest
 import torch
+import torch.nn.functional as F
 
 from tusk.training.memory import DescriptorMemory
 
@@ -18,3 +20,31 @@ def test_no_memory_keeps_only_the_newest_batch():
     memory.add(torch.zeros(4, 2))
     memory.add(torch.ones(3, 2))
     assert memory.latest().tolist() == [[1, 1]] * 3
+
+
+def test_newcomers_join_the_group_of_most_of_their_nearest():
+    generator = torch.Generator().manual_seed(0)
+    centres = torch.tensor([[1.0, 0, 0], [0, 1.0, 0]])
+
+    def around(group, count):
+        return F.normalize(centres[group] + 0.1 * torch.randn(count, 3, generator=generator), dim=-1)
+
+    memory = DescriptorMemory(60)
+    memory.add(torch.cat([around(0, 30), around(1, 30)]))
+    memory.groups = torch.tensor([0] * 30 + [1] * 30)
+    memory.add(torch.cat([around(1, 5), around(0, 5)]))
+    assert memory.groups[-10:].tolist() == [1] * 5 + [0] * 5
+    assert len(memory.groups) == len(memory) == 60
+
+
+def test_votes_are_the_shares_of_the_ten_nearest():
+    generator = torch.Generator().manual_seed(1)
+    memory = DescriptorMemory(100)
+    kept, new = (F.normalize(torch.randn(n, 4, generator=generator), dim=-1) for n in (80, 7))
+    memory.add(kept)
+    memory.groups = torch.randint(3, (80,), generator=generator)
+    seen = memory.votes(new, 3)
+    for row, descriptor in zip(seen, new, strict=True):
+        order = sorted(range(80), key=lambda i: -float(descriptor @ kept[i]))[:10]
+        expected = [sum(int(memory.groups[i]) == group for i in order) / 10 for group in range(3)]
+        assert row.tolist() == pytest.approx(expected)

@@ -130,3 +130,20 @@ def test_keypoints_with_other_surroundings_are_not_compared():
     foreign = torch.stack([~own[i][places[i, :, 1], places[i, :, 0]] for i in range(4)]).flatten()
     assert foreign.any() and not views.usable[foreign].any()
     assert views.usable.any()
+
+
+def test_votes_teach_the_groups_of_the_nearest():
+    trainer = Trainer(configured(losses={"votes": {"weight": 0.5, "temperature": 0.3}}, training={"memory": 50}))
+    descriptors, others = directions(5, 0), directions(30, 2)
+    trainer.memory.add(others)
+    trainer.memory.groups = torch.arange(30) % 4
+    prototypes = trainer.network.prototypes.unit().detach()
+    wanted = trainer.memory.votes(descriptors, 4)
+    expected = -(wanted * (descriptors @ prototypes.T / 0.3).log_softmax(-1)).sum(-1).mean()
+    torch.testing.assert_close(trainer.objective._votes(descriptors), expected)
+
+    images = next(squares(2)).float() / 255
+    warp = sample_warp(trainer.config.training.second_warp, 1, torch.Generator().manual_seed(0))
+    assert trainer.objective(images, warp, 0.5)[0].votes.item() > 0
+    trainer.memory.groups = None
+    assert trainer.objective(images, warp, 0.5)[0].votes.item() == 0

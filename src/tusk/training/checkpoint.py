@@ -161,6 +161,8 @@ def trainer_tensors(trainer: Trainer) -> dict[str, Tensor]:
     tensors["joint"] = trainer.joint
     if len(trainer.memory):
         tensors["memory"] = trainer.memory.latest()
+        if trainer.memory.groups is not None:
+            tensors["memory_groups"] = trainer.memory.groups
     return {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
 
 
@@ -178,7 +180,7 @@ def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
                 }
     trainer.generator.set_state(tensors["generator"])
     trainer.joint.copy_(tensors["joint"])
-    trainer.memory.replace(tensors.get("memory"))
+    trainer.memory.replace(tensors.get("memory"), tensors.get("memory_groups"))
 
 
 def _of_network(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

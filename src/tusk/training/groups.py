@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -11,8 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 
-def kmeans_centres(descriptors: Tensor, types: int, seed: int, restarts: int = 10) -> Tensor:
-    """(N, C) -> (M, C) of unit length: the best of several k-means runs.
+@dataclass(frozen=True)
+class Groups:
+    """Groups of N descriptors."""
+
+    centres: Tensor  # (M, C) of unit length
+    group: Tensor  # (N,) the number of each one's group
+
+
+def kmeans_groups(descriptors: Tensor, types: int, seed: int, restarts: int = 10) -> Groups:
+    """(N, C) -> the best of several k-means runs.
 
     With fewer descriptors than types the rest start as random directions.
     """
@@ -26,17 +35,18 @@ def kmeans_centres(descriptors: Tensor, types: int, seed: int, restarts: int = 1
     if found < types:
         generator = torch.Generator().manual_seed(seed)
         centres = torch.cat([centres, torch.randn(types - found, centres.shape[1], generator=generator)])
-    return F.normalize(centres, dim=-1).to(descriptors.device)
+    group = torch.as_tensor(fitted.labels_, device=descriptors.device).long()
+    return Groups(F.normalize(centres, dim=-1).to(descriptors.device), group)
 
 
-def spectral_centres(descriptors: Tensor, types: int, seed: int, *, even: bool = True, neighbours: int = 10) -> Tensor:
-    """(N, C) -> (M, C) of unit length: the mean directions of the groups that spectral clustering finds.
+def spectral_groups(descriptors: Tensor, types: int, seed: int, *, even: bool = True, neighbours: int = 10) -> Groups:
+    """(N, C) -> the groups that spectral clustering finds, and their mean directions.
 
     Each descriptor is tied to its nearest ones, and groups are what few ties connect, whatever their shape. `even`
     groups are of about the same size. Where there are too few descriptors for that, k-means stands in.
     """
     if len(descriptors) < max(20 * types, 2 * neighbours):
-        return kmeans_centres(descriptors, types, seed)
+        return kmeans_groups(descriptors, types, seed)
     from sklearn.cluster import KMeans
     from sklearn.manifold import spectral_embedding
     from sklearn.neighbors import kneighbors_graph
@@ -55,7 +65,7 @@ def spectral_centres(descriptors: Tensor, types: int, seed: int, *, even: bool =
             labels = KMeans(types, n_init=10, random_state=seed).fit_predict(places)
     group = torch.as_tensor(labels, device=descriptors.device).long()
     sums = descriptors.new_zeros(types, descriptors.shape[1]).index_add(0, group, descriptors)
-    return F.normalize(sums, dim=-1)
+    return Groups(F.normalize(sums, dim=-1), group)
 
 
 def even_groups(places: NDArray[np.floating], groups: int, seed: int, restarts: int = 6) -> NDArray[np.int64]:
@@ -105,5 +115,5 @@ def revive(prototypes: Tensor, descriptors: Tensor, seed: int, least: float) -> 
         crowded = int(scatter.argmax())
         if crowded == dead or count[crowded] < 2:
             continue
-        prototypes[[crowded, dead]] = kmeans_centres(descriptors[nearest == crowded], 2, seed)
+        prototypes[[crowded, dead]] = kmeans_groups(descriptors[nearest == crowded], 2, seed).centres
     return prototypes

@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+_VOTERS = 10
 
 
 class DescriptorMemory:
-    """The last `size` descriptors, newest last; at least those that were added last."""
+    """The last `size` descriptors, newest last; at least those that were added last.
+
+    Once it is told the groups of what it holds, it also knows those of what is added: the group of most of its nearest.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
         self._kept: Tensor | None = None
+        self.groups: Tensor | None = None  # (N,) numbers from 0, where known
 
     def __len__(self) -> int:
         return 0 if self._kept is None else len(self._kept)
 
     def add(self, descriptors: Tensor) -> None:
         """descriptors (N, C), detached."""
+        size = max(self.size, len(descriptors))
+        if self.groups is not None:
+            joined = self.votes(descriptors, int(self.groups.max()) + 1).argmax(-1)
+            self.groups = torch.cat([self.groups, joined])[-size:]
         everything = descriptors if self._kept is None else torch.cat([self._kept, descriptors])
-        self._kept = everything[-max(self.size, len(descriptors)) :]
+        self._kept = everything[-size:]
 
-    def replace(self, descriptors: Tensor | None) -> None:
-        """Forget everything but these, (N, C)."""
-        self._kept = descriptors
+    def votes(self, descriptors: Tensor, groups: int) -> Tensor:
+        """(N, C) -> (N, groups): how the nearest descriptors in memory are shared out among the groups."""
+        assert self._kept is not None and self.groups is not None
+        nearest = (descriptors @ self._kept.T).topk(min(_VOTERS, len(self._kept)), dim=-1).indices  # (N, voters)
+        return F.one_hot(self.groups[nearest], groups).to(descriptors.dtype).mean(1)
+
+    def replace(self, descriptors: Tensor | None, groups: Tensor | None = None) -> None:
+        """Forget everything but these, (N, C), and their groups (N,)."""
+        self._kept, self.groups = descriptors, groups
 
     def latest(self, count: int | None = None) -> Tensor:
         """(N, C): all, or at most `count` of them."""

@@ -39,6 +39,7 @@ class Terms:
     quantisation: Tensor
     opacity: Tensor
     foreground: Tensor
+    votes: Tensor
 
     def total(self) -> Tensor:
         return torch.stack([getattr(self, field.name) for field in fields(self)]).sum()
@@ -112,13 +113,16 @@ class Objective(nn.Module):
             if (weight := value_at(losses.foreground.weight, progress)) > 0:
                 foreground = weight * foreground_loss(seen.score_map, bare, network.config.map_window)
 
-        kmeans = zero
-        if (weight := value_at(losses.kmeans.weight, progress)) > 0:
-            scale = value_at(losses.kmeans.scale, progress)
-            usual = self.ranks.mean(stands.sum().to(images.dtype))  # how many a process has
-            if bool(stands.any()):
-                near = kmeans_loss(network.prototypes.log_probability(seen.descriptors[stands], scale))
-                kmeans = weight * stands.sum() / usual * near  # so that the mean over processes is that over keypoints
+        kmeans = votes = zero
+        usual = self.ranks.mean(stands.sum().to(images.dtype))  # how many keypoints a process has
+        if bool(stands.any()):
+            typed = seen.descriptors[stands]  # (N, C)
+            share = stands.sum() / usual  # so that the mean over processes is that over keypoints
+            if (weight := value_at(losses.kmeans.weight, progress)) > 0:
+                scale = value_at(losses.kmeans.scale, progress)
+                kmeans = weight * share * kmeans_loss(network.prototypes.log_probability(typed, scale))
+            if (weight := value_at(losses.votes.weight, progress)) > 0 and self.memory.groups is not None:
+                votes = weight * share * self._votes(typed)
 
         score_equivariance = feature_equivariance = zero
         masked = losses.equivariance.masked
@@ -143,8 +147,14 @@ class Objective(nn.Module):
             joint = self._joint(views)
             information = information_weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
         moved = (score_equivariance, feature_equivariance)
-        terms = Terms(reconstruction, kmeans, *moved, contrast, information, quantisation, opacity, foreground)
+        terms = Terms(reconstruction, kmeans, *moved, contrast, information, quantisation, opacity, foreground, votes)
         return terms, Described(seen.descriptors, stands)
+
+    def _votes(self, descriptors: Tensor) -> Tensor:
+        """descriptors (N, C): the cross-entropy of their types, told to be the groups of their nearest in memory."""
+        prototypes = self.network.prototypes.unit().detach()
+        wanted = self.memory.votes(descriptors.detach(), len(prototypes))  # (N, M)
+        return F.cross_entropy(descriptors @ prototypes.T / self.config.losses.votes.temperature, wanted)
 
     def _contrast(self, first: Tensor, second: Tensor, progress: float) -> Tensor:
         """first, second (N, C): the same keypoints in two views."""

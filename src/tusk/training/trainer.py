@@ -24,7 +24,7 @@ from tusk.geometry.warp import Warp, sample_warp
 from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
 from tusk.model.network import seeded_network
 from tusk.training.distributed import Ranks
-from tusk.training.groups import kmeans_centres, revive, spectral_centres
+from tusk.training.groups import Groups, kmeans_groups, revive, spectral_groups
 from tusk.training.memory import DescriptorMemory
 from tusk.training.objective import Described, Objective, Terms, prototype_loss
 
@@ -188,15 +188,17 @@ class Trainer:
             return
         self.centred = True
 
-        def centres() -> Tensor:
+        def groups() -> Groups:
             descriptors, types = self.memory.latest(), self.config.model.types
             if training.prototype_start == "spectral":
                 even = self.config.losses.mutual_information.evenness >= 1
-                return spectral_centres(descriptors, types, training.seed, even=even)
-            return kmeans_centres(descriptors, types, training.seed)
+                return spectral_groups(descriptors, types, training.seed, even=even)
+            return kmeans_groups(descriptors, types, training.seed)
 
+        found: Groups = self.ranks.from_first(groups)
+        self.memory.groups = found.group
         with torch.no_grad():
-            self.network.prototypes.weight.copy_(self.ranks.from_first(centres))
+            self.network.prototypes.weight.copy_(found.centres)
             self.joint.zero_()  # the types are others now
         self.prototype_optimiser.state.clear()  # its averages belong to where the prototypes were
 
@@ -219,6 +221,7 @@ class Trainer:
         with torch.no_grad():
             prototypes.weight[changed] = wanted[changed]
             self.joint.zero_()
+        self.memory.groups = None  # two of them are others now
 
     def _gradients_stay_here(self, *, unless: bool) -> AbstractContextManager[object]:
         """Only the last part of a batch has its gradients added up over the processes."""
