@@ -48,3 +48,12 @@ def test_votes_are_the_shares_of_the_ten_nearest():
         order = sorted(range(80), key=lambda i: -float(descriptor @ kept[i]))[:10]
         expected = [sum(int(memory.groups[i]) == group for i in order) / 10 for group in range(3)]
         assert row.tolist() == pytest.approx(expected)
+
+
+def test_means_of_groups_and_of_none():
+    memory = DescriptorMemory(10)
+    memory.add(torch.tensor([[1.0, 0], [0, 1.0], [0.6, 0.8]]))
+    memory.groups = torch.tensor([0, 2, 2])
+    before = torch.tensor([[0.0, 1], [0.8, 0.6], [1, 0]])
+    expected = torch.stack([torch.tensor([1.0, 0]), before[1], F.normalize(torch.tensor([0.6, 1.8]), dim=0)])
+    torch.testing.assert_close(memory.means(before), expected)

@@ -130,6 +130,8 @@ def test_keypoints_with_other_surroundings_are_not_compared():
     foreign = torch.stack([~own[i][places[i, :, 1], places[i, :, 0]] for i in range(4)]).flatten()
     assert foreign.any() and not views.usable[foreign].any()
     assert views.usable.any()
+    _, found = trainer.objective(images, warp, 0.5)
+    assert found.stands[:4].all() and not found.stands[4:].flatten()[foreign].any()  # nor are they of any type
 
 
 def test_votes_teach_the_groups_of_the_nearest():

@@ -201,3 +201,19 @@ def test_a_relative_error_is_the_same_for_pale_images():
     assert first_error(1, True) == pytest.approx(1.0, rel=0.05)
     assert first_error(5, True) == pytest.approx(1.0, rel=0.05)
     assert first_error(5, False) < 0.1 * first_error(1, False)
+
+
+def test_while_votes_count_the_prototypes_are_the_means_of_the_groups():
+    config = configured(
+        losses={"votes": {"weight": [[0.5, 0.1], [0.6, 0.0]]}},
+        training={"prototype_start": "k-means", "warm_up": 0.1, "memory": 100},
+    )
+    trainer, _ = train(config, 6)
+    assert trainer.memory.groups is not None
+    torch.testing.assert_close(
+        trainer.network.prototypes.unit().detach(), trainer.memory.means(trainer.network.prototypes.unit().detach())
+    )
+    images = squares()
+    for step in range(12, 14):  # they do no more: prototypes follow their own loss again
+        report = trainer.train_step(next(images), step / 20)
+    assert report.losses["prototypes"] > 0 and report.losses["votes"] == 0

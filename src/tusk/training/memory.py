@@ -38,6 +38,12 @@ class DescriptorMemory:
         nearest = (descriptors @ self._kept.T).topk(min(_VOTERS, len(self._kept)), dim=-1).indices  # (N, voters)
         return F.one_hot(self.groups[nearest], groups).to(descriptors.dtype).mean(1)
 
+    def means(self, before: Tensor) -> Tensor:
+        """(M, C): the mean direction of each group; what it was before, (M, C), where nothing is left of the group."""
+        assert self._kept is not None and self.groups is not None
+        sums = torch.zeros_like(before).index_add(0, self.groups, self._kept.to(before.dtype))
+        return torch.where(sums.norm(dim=-1, keepdim=True) > 0, F.normalize(sums, dim=-1), before)
+
     def replace(self, descriptors: Tensor | None, groups: Tensor | None = None) -> None:
         """Forget everything but these, (N, C), and their groups (N,)."""
         self._kept, self.groups = descriptors, groups

@@ -107,6 +107,8 @@ class Objective(nn.Module):
                 opacity = (decoded.cover * (clear + halves * (1 - decoded.cover))).mean()
 
         foreground, stands = zero, seen.keypoints.found  # (2n, K)
+        # Where a second view was pieced together, things are cut through: what is left of them is of no type.
+        stands = torch.cat([stands[:pairs], stands[pairs:] & _whole(network, seen, warp, images.shape)])
         if (behind := network.background(images)) is not None:
             bare = unexplained(images, behind, network.config.stride)  # (2n, 1, h, w)
             stands = stands & (read_bilinear(bare, seen.keypoints.xy)[..., 0] > _BARE)
@@ -246,19 +248,24 @@ class TwoViews:
         return first, second
 
 
+def _whole(network: Network, seen: Encoding, warp: Warp, shape: torch.Size) -> Tensor:
+    """(n, K) bool: which of the second views' keypoints have their own surroundings, half of a thing to each side."""
+    places = network.to_image(seen.keypoints.xy[len(seen.feature_map) // 2 :])
+    return warp.keeps(places, shape[-2], shape[-1], network.config.window / 4)
+
+
 def two_views(network: Network, seen: Encoding, warp: Warp, shape: torch.Size, stands: Tensor | None = None) -> TwoViews:
     """seen: of n first views and their second views = warp(first), images of this shape.
 
-    stands (n, K) bool: which of the second views' keypoints count; all that were found, if not said.
+    stands (n, K) bool: which of the second views' keypoints count; all that are found and whole, if not said.
     """
     pairs = len(seen.feature_map) // 2
     height, width = shape[-2:]
     second_xy = seen.keypoints.xy[pairs:].detach()  # (n, K, 2)
     image_xy = warp.source_points(network.to_image(second_xy), height, width)  # (n, K, 2) in the first view
     limit = image_xy.new_tensor([width - 1, height - 1])
-    # Half of a thing at least, from its middle to its edge, is then the original's own.
-    own = warp.keeps(network.to_image(second_xy), height, width, network.config.window / 4)  # (n, K)
-    usable = own & ((image_xy >= 0) & (image_xy <= limit)).all(-1) & (seen.keypoints.found[pairs:] if stands is None else stands)  # (n, K)
+    inside = ((image_xy >= 0) & (image_xy <= limit)).all(-1)  # (n, K)
+    counts = seen.keypoints.found[pairs:] & _whole(network, seen, warp, shape) if stands is None else stands
 
     def read(feature_map: Tensor, xy: Tensor) -> Tensor:
         raw = read_bilinear(feature_map, xy)  # (n, K, C)
@@ -267,4 +274,4 @@ def two_views(network: Network, seen: Encoding, warp: Warp, shape: torch.Size, s
         return F.normalize(values, dim=-1).flatten(0, 1)
 
     first = read(seen.feature_map[:pairs], network.to_map(image_xy))
-    return TwoViews(first, read(seen.feature_map[pairs:], second_xy), usable.flatten())
+    return TwoViews(first, read(seen.feature_map[pairs:], second_xy), (inside & counts).flatten())

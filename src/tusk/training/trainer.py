@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from tusk.config import Config, TrainingConfig
+from tusk.config import Config, TrainingConfig, value_at
 from tusk.data.fetch import default_data_dir
 from tusk.errors import UsageError, UserError
 from tusk.geometry.warp import Warp, sample_warp
@@ -110,7 +110,11 @@ class Trainer:
         if progress >= training.warm_up:
             self._maybe_recentre(progress)
             self._maybe_revive(progress)
-            if training.alternate:
+            if self.memory.groups is not None and value_at(self.config.losses.votes.weight, progress) > 0:
+                # Prototypes that went their own way would be chased by the descriptors that are told to be near them.
+                with torch.no_grad():
+                    self.network.prototypes.weight.copy_(self.memory.means(self.network.prototypes.unit()))
+            elif training.alternate:
                 losses["prototypes"] = self._prototype_steps(descriptors)
         self.step += 1
         self.progress_before = progress
