@@ -96,7 +96,9 @@ def _explain_settings(base: Config, args: Sequence[str]) -> None:
         if isinstance(now, list) and not any(isinstance(item, list) for item in now):
             continue  # lists of numbers are tyro's
         # One value, or a schedule, whose places and values stand one after the other.
-        setting = setting[0] if len(setting) == 1 else [list(pair) for pair in zip(setting[::2], setting[1::2], strict=False)]
+        setting = (
+            setting[0] if len(setting) == 1 else [list(pair) for pair in zip(setting[::2], setting[1::2], strict=False)]
+        )
         if setting is None or setting == "None":
             continue  # what tyro writes for "nothing"
         for part in reversed(name.split(".")):

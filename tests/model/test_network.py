@@ -115,7 +115,9 @@ def test_windowed_layers_are_clear_outside_their_window(stride, background):
 @pytest.mark.parametrize("background", ["none", "colour", "picture"])
 def test_sums_over_windows_paint_what_their_layers_paint(background, size):
     """And give the same gradients: the sums are what training uses."""
-    net = network(decode="layers", layer_window=24, stride=2, background=background, keypoints=5, layer_tint=True).double()
+    net = network(
+        decode="layers", layer_window=24, stride=2, background=background, keypoints=5, layer_tint=True
+    ).double()
     image = torch.rand(2, 3, *size, dtype=torch.float64)
     target = torch.rand(2, 3, *size, dtype=torch.float64)
     results = []

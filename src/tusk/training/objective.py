@@ -254,7 +254,9 @@ def _whole(network: Network, seen: Encoding, warp: Warp, shape: torch.Size) -> T
     return warp.keeps(places, shape[-2], shape[-1], network.config.window / 4)
 
 
-def two_views(network: Network, seen: Encoding, warp: Warp, shape: torch.Size, stands: Tensor | None = None) -> TwoViews:
+def two_views(
+    network: Network, seen: Encoding, warp: Warp, shape: torch.Size, stands: Tensor | None = None
+) -> TwoViews:
     """seen: of n first views and their second views = warp(first), images of this shape.
 
     stands (n, K) bool: which of the second views' keypoints count; all that are found and whole, if not said.
