@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from tusk.data.dataset import Truth
 from tusk.data.faces.shape import LANDMARKS
@@ -28,7 +29,7 @@ from tusk.evaluation.sample import Progress, Sample
 from tusk.evaluation.tally import ObjectTally
 from tusk.inference.counts import gain_threshold
 from tusk.inference.gain import gains
-from tusk.model.network import Network
+from tusk.model.network import Network, Output
 from tusk.model.storage import StoredModel
 
 _FEW = 10  # objects for each type: with fewer, the best name of a type is often right by chance
@@ -130,10 +131,12 @@ def measure_objects(job: Job) -> Measured:
     threshold, notes = _threshold(job)
     for batch in job.sample.batches(job.asked.batch, "looking at objects", job.progress):
         output = job.network(batch.images, job.keypoints, missing="empty")
-        tally.add(output, batch.truths)
         if threshold is not None:
-            worth.append(gains(job.network, batch.images, output).numpy())
+            gain = gains(job.network, batch.images, output)
+            worth.append(gain.numpy())
             found.append(output.found.numpy())
+            output = _those_that_count(output, gain >= threshold)
+        tally.add(output, batch.truths)
     figures: list[Figure] = []
     masks, attributes = tally.segmentation(), tally.attributes()
     if masks is None and attributes is None:
@@ -168,6 +171,15 @@ def measure_objects(job: Job) -> Measured:
         figures.append(Figure("images counted right", 100 * counts.exact))
         figures.append(Figure("mean error of the count", counts.error, "objects", decimals=2))
     return Measured(tuple(figures), tuple(notes))
+
+
+def _those_that_count(output: Output, counts: Tensor) -> Output:
+    """counts (B, K) bool. A keypoint without a thing still has some shade of a layer, which must not get pixels."""
+    if output.layer_alpha is None:
+        return output
+    return replace(
+        output, found=output.found & counts, layer_alpha=output.layer_alpha * counts[:, :, None, None, None]
+    )
 
 
 def _threshold(job: Job) -> tuple[float | None, list[str]]:
