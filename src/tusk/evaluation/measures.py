@@ -177,9 +177,7 @@ def _those_that_count(output: Output, counts: Tensor) -> Output:
     """counts (B, K) bool. A keypoint without a thing still has some shade of a layer, which must not get pixels."""
     if output.layer_alpha is None:
         return output
-    return replace(
-        output, found=output.found & counts, layer_alpha=output.layer_alpha * counts[:, :, None, None, None]
-    )
+    return replace(output, found=output.found & counts, layer_alpha=output.layer_alpha * counts[:, :, None, None, None])
 
 
 def _threshold(job: Job) -> tuple[float | None, list[str]]:
