@@ -60,7 +60,7 @@ def test_damage_is_named(tmp_path: Path, record: int, offset: int, wrong: str, c
     stream = bytearray(b"".join(frames))
     stream[place + offset] ^= 1
     path = tmp_path / "bad.tfrecords"
-    path.write_bytes(gzip.compress(stream) if compress else stream)
+    path.write_bytes(gzip.compress(stream, mtime=0) if compress else stream)
     found: list[bytes] = []
     with pytest.raises(DataError) as caught:
         found.extend(read.data for read in read_records(path))
