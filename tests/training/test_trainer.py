@@ -217,3 +217,14 @@ def test_while_votes_count_the_prototypes_are_the_means_of_the_groups():
     for step in range(12, 14):  # they do no more: prototypes follow their own loss again
         report = trainer.train_step(next(images), step / 20)
     assert report.losses["prototypes"] > 0 and report.losses["votes"] == 0
+
+
+def test_images_that_are_all_background_leave_the_prototypes_as_they_are():
+    layers = {"decode": "layers", "layer_window": 16, "background": "colour"}
+    trainer = Trainer(configured(model=layers, training={"start_at_mean": True}))
+    before = trainer.network.prototypes.weight.detach().clone()
+    trainer.network.decoder.background.logit.data.zero_()
+    for step in range(2):
+        trainer.train_step(torch.full((4, 3, 32, 32), 128, dtype=torch.uint8), step / 20)
+    assert trainer.network.prototypes.weight.isfinite().all()
+    assert torch.equal(trainer.network.prototypes.weight, before) or len(trainer.memory)

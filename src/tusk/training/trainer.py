@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from tusk.config import Config, TrainingConfig, value_at
+from tusk.config import Config, TrainingConfig, VotesConfig, value_at
 from tusk.data.fetch import default_data_dir
 from tusk.errors import UsageError, UserError
 from tusk.geometry.warp import Warp, sample_warp
@@ -107,7 +107,7 @@ class Trainer:
 
         descriptors = self.ranks.gather(descriptors)[self.ranks.gather(stands)]
         self.memory.add(descriptors)
-        if progress >= training.warm_up:
+        if progress >= training.warm_up and len(descriptors):  # none, where all keypoints lie on the bare background
             self._maybe_recentre(progress)
             self._maybe_revive(progress)
             if self.memory.groups is not None and value_at(self.config.losses.votes.weight, progress) > 0:
@@ -146,7 +146,7 @@ class Trainer:
                     raise fault from error
                 share = len(views) / (2 * pairs)
                 loss = terms.total() * share
-                if single_stage:
+                if single_stage and bool(found.stands.any()):
                     flat = found.descriptors[found.stands]
                     loss = loss + share * prototype_loss(self.network, self.config.losses, flat, self.generator)
                 values = {name: float(getattr(terms, name).detach()) for name in losses}
@@ -200,7 +200,8 @@ class Trainer:
             return kmeans_groups(descriptors, types, training.seed)
 
         found: Groups = self.ranks.from_first(groups)
-        self.memory.groups = found.group
+        if self.config.losses.votes != VotesConfig():  # nobody else asks for them
+            self.memory.groups = found.group
         with torch.no_grad():
             self.network.prototypes.weight.copy_(found.centres)
             self.joint.zero_()  # the types are others now
