@@ -219,6 +219,19 @@ def test_while_votes_count_the_prototypes_are_the_means_of_the_groups():
     assert report.losses["prototypes"] > 0 and report.losses["votes"] == 0
 
 
+def test_no_type_is_revived_while_votes_count(monkeypatch):
+    asked = []
+    monkeypatch.setattr("tusk.training.trainer.revive", lambda prototypes, *_: asked.append(1) or prototypes.flip(0))
+    config = configured(
+        losses={"votes": {"weight": [[0.5, 0.1], [0.6, 0.0]]}},
+        training={"prototype_start": "k-means", "warm_up": 0.1, "memory": 100, "revive_every": 1},
+    )
+    trainer, _ = train(config, 10)
+    assert trainer.memory.groups is not None and not asked
+    trainer.train_step(next(squares()), 0.65)
+    assert trainer.memory.groups is None and asked
+
+
 def test_images_that_are_all_background_leave_the_prototypes_as_they_are():
     layers = {"decode": "layers", "layer_window": 16, "background": "colour"}
     trainer = Trainer(configured(model=layers, training={"start_at_mean": True}))

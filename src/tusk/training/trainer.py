@@ -110,7 +110,7 @@ class Trainer:
         if progress >= training.warm_up and len(descriptors):  # none, where all keypoints lie on the bare background
             self._maybe_recentre(progress)
             self._maybe_revive(progress)
-            if self.memory.groups is not None and value_at(self.config.losses.votes.weight, progress) > 0:
+            if self._votes_count(progress):
                 # Prototypes that went their own way would be chased by the descriptors that are told to be near them.
                 with torch.no_grad():
                     self.network.prototypes.weight.copy_(self.memory.means(self.network.prototypes.unit()))
@@ -207,10 +207,15 @@ class Trainer:
             self.joint.zero_()  # the types are others now
         self.prototype_optimiser.state.clear()  # its averages belong to where the prototypes were
 
+    def _votes_count(self, progress: float) -> bool:
+        return self.memory.groups is not None and value_at(self.config.losses.votes.weight, progress) > 0
+
     def _maybe_revive(self, progress: float) -> None:
         every = self.config.training.revive_every
         if not every or self.step % every or progress > _SETTLED:
             return
+        if self._votes_count(progress):
+            return  # the groups they come from are all alive, and reviving one would end the votes
         prototypes = self.network.prototypes
 
         # Where types are expected to be even, a rare one is likely a misfit; elsewhere it may be a rare kind of thing.
