@@ -50,6 +50,40 @@ def test_votes_are_the_shares_of_the_ten_nearest():
         assert row.tolist() == pytest.approx(expected)
 
 
+def test_voices_of_small_groups_count_for_more_where_groups_are_even():
+    memory = DescriptorMemory(100, even=True)
+    memory.add(torch.ones(16, 1))
+    memory.groups = torch.tensor([0] * 12 + [1] * 4)
+    count = torch.bincount(memory.groups[(torch.ones(1, 1) @ torch.ones(1, 16)).topk(10).indices[0]], minlength=2)
+    weighed = count / torch.tensor([1.5, 0.5])
+    torch.testing.assert_close(memory.votes(torch.ones(1, 1), 2)[0], weighed / weighed.sum())
+    memory.groups[12:15] = 0  # one of sixteen: its voice counts for two, not for eight
+    count = torch.bincount(memory.groups[(torch.ones(1, 1) @ torch.ones(1, 16)).topk(10).indices[0]], minlength=2)
+    weighed = count / torch.tensor([15 / 8, 0.5])
+    torch.testing.assert_close(memory.votes(torch.ones(1, 1), 2)[0], weighed / weighed.sum())
+
+
+def test_of_two_groups_that_touch_the_smaller_one_is_not_swallowed():
+    generator = torch.Generator().manual_seed(0)
+
+    def left(even):
+        memory = DescriptorMemory(600, even=even)
+
+        def drawn(count):
+            angle = torch.rand(count, generator=generator) * 1.0
+            return torch.stack([angle.cos(), angle.sin()], 1)
+
+        kept = drawn(600)
+        memory.add(kept)
+        memory.groups = (kept[:, 1] / kept[:, 0] > torch.tan(torch.tensor(0.8))).long()  # a fifth of what is one cloud
+        for _ in range(240):
+            memory.add(drawn(100))
+        return float((memory.groups == 1).float().mean())
+
+    assert left(even=True) > 0.35
+    assert left(even=False) < 0.25
+
+
 def test_means_of_groups_and_of_none():
     memory = DescriptorMemory(10)
     memory.add(torch.tensor([[1.0, 0], [0, 1.0], [0.6, 0.8]]))

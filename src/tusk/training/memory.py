@@ -7,16 +7,20 @@ import torch.nn.functional as F
 from torch import Tensor
 
 _VOTERS = 10
+_LEAST_SHARE = 0.5  # of an even share: no voice counts for more than two
 
 
 class DescriptorMemory:
     """The last `size` descriptors, newest last; at least those that were added last.
 
     Once it is told the groups of what it holds, it also knows those of what is added: the group of most of its nearest.
+    Where groups are expected to be `even`, a small group's voices count for more. Otherwise, of two groups that touch,
+    the larger one wins newcomers from the smaller until that is gone.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, *, even: bool = False) -> None:
         self.size = size
+        self.even = even
         self._kept: Tensor | None = None
         self.groups: Tensor | None = None  # (N,) numbers from 0, where known
 
@@ -36,7 +40,11 @@ class DescriptorMemory:
         """(N, C) -> (N, groups): how the nearest descriptors in memory are shared out among the groups."""
         assert self._kept is not None and self.groups is not None
         nearest = (descriptors @ self._kept.T).topk(min(_VOTERS, len(self._kept)), dim=-1).indices  # (N, voters)
-        return F.one_hot(self.groups[nearest], groups).to(descriptors.dtype).mean(1)
+        votes = F.one_hot(self.groups[nearest], groups).to(descriptors.dtype).sum(1)
+        if self.even:
+            share = torch.bincount(self.groups, minlength=groups) * groups / len(self.groups)  # 1 where even
+            votes = votes / share.clamp_min(_LEAST_SHARE).to(votes.dtype)
+        return votes / votes.sum(-1, keepdim=True)
 
     def means(self, before: Tensor) -> Tensor:
         """(M, C): the mean direction of each group; what it was before, (M, C), where nothing is left of the group."""

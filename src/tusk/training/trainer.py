@@ -56,7 +56,8 @@ class Trainer:
         self.network = seeded_network(config.model, training.seed).to(device).train()
         # All random numbers of training come from here. Every process draws the same ones, for the whole batch.
         self.generator = torch.Generator().manual_seed(training.seed)
-        self.memory = DescriptorMemory(training.memory)
+        self.expect_even = config.losses.mutual_information.evenness >= 1
+        self.memory = DescriptorMemory(training.memory, even=self.expect_even)
         self.step = 0
         self.progress_before = -1.0
         self.centred = training.prototype_start == "random"
@@ -195,8 +196,7 @@ class Trainer:
         def groups() -> Groups:
             descriptors, types = self.memory.latest(), self.config.model.types
             if training.prototype_start == "spectral":
-                even = self.config.losses.mutual_information.evenness >= 1
-                return spectral_groups(descriptors, types, training.seed, even=even)
+                return spectral_groups(descriptors, types, training.seed, even=self.expect_even)
             return kmeans_groups(descriptors, types, training.seed)
 
         found: Groups = self.ranks.from_first(groups)
@@ -219,7 +219,7 @@ class Trainer:
         prototypes = self.network.prototypes
 
         # Where types are expected to be even, a rare one is likely a misfit; elsewhere it may be a rare kind of thing.
-        least = 0.3 if self.config.losses.mutual_information.evenness >= 1 else 0.1
+        least = 0.3 if self.expect_even else 0.1
 
         def revived() -> Tensor:
             return revive(prototypes.unit().detach(), self.memory.latest(), self.config.training.seed, least)
