@@ -85,8 +85,11 @@ class WarpConfig(Part):
     surroundings: tuple[Fraction, Fraction] | None = None
     """Keep only a random window of the image whose sides are between these shares of the image's, and show another part
     of the image around it: a thing must then be known again by itself, not by where it lies and what lies beside it."""
+    holes: tuple[Count, Fraction] | None = None
+    """Hide this many squares of the image, of up to this share of its sides: a thing must then be known again by any of
+    its parts."""
     border: Literal["black", "white", "reflect"] = "reflect"
-    """What stands outside the frame."""
+    """What stands outside the frame. Holes have the same colour; with `reflect` it is the image's mean."""
 
 
 class ModelConfig(Part):
@@ -239,6 +242,8 @@ class ForegroundConfig(Part):
     """Scores should be high where the background alone does not explain the image."""
 
     weight: Schedule = 0.0
+    window: Annotated[int, Field(ge=3)] | None = None
+    """What is unexplained is blurred over a window of this many image pixels; None: over `model.window`."""
 
 
 class ContrastConfig(Part):

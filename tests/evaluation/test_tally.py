@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from tusk.data.tetrominoes import Tetrominoes
-from tusk.evaluation.measures import _those_that_count
 from tusk.evaluation.tally import ObjectTally
 from tusk.model.network import Output
 
@@ -95,13 +94,3 @@ def test_batches_add_up():
     for part in (slice(0, 5), slice(5, 12)):
         parts.add(output(noisy[part], TYPES[part], INSIDE[part]), TRUTHS[part])
     assert whole.segmentation() == parts.segmentation() and whole.attributes() == parts.attributes()
-
-
-def test_a_keypoint_that_does_not_count_gets_no_pixels():
-    whole = output()
-    counts = torch.tensor([[True, False, True]]).expand(len(MASKS), -1)
-    left = _those_that_count(whole, counts)
-    assert torch.equal(left.found, whole.found & counts)
-    assert not left.layer_alpha[:, 1].any()
-    assert torch.equal(left.layer_alpha[:, [0, 2]], whole.layer_alpha[:, [0, 2]])
-    assert _those_that_count(output(layers=False), counts).layer_alpha is None

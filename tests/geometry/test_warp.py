@@ -115,6 +115,26 @@ def test_other_surroundings_leave_a_window_and_say_which():
         assert 0.4 * 40 - 1 <= rows <= 0.7 * 40 + 1 and 0.4 * 60 - 1 <= columns <= 0.7 * 60 + 1
 
 
+@pytest.mark.parametrize(("border", "value"), [("black", 0.0), ("white", 1.0), ("reflect", None)])
+def test_holes_hide_squares_and_say_which(border, value):
+    plain, changed = (
+        sample_warp(WarpConfig(holes=holes, border=border), 5, torch.Generator().manual_seed(3))
+        for holes in (None, (6, 0.3))
+    )
+    images = 0.1 + 0.8 * torch.rand(5, 3, 40, 60, generator=torch.Generator().manual_seed(4))
+    before, after = plain.images(images), changed.images(images)
+    hidden = (before != after).all(1, keepdim=True)
+    assert torch.equal(changed.inside(40, 60), ~hidden)
+    assert 0 < hidden.float().mean() < 6 * 0.3**2
+    expected = before.mean((2, 3), keepdim=True) if value is None else torch.full((5, 3, 1, 1), value)
+    torch.testing.assert_close(after, torch.where(hidden, expected, before))
+    assert torch.equal(changed[1:3].images(images[1:3]), after[1:3])
+    one = sample_warp(WarpConfig(holes=(1, 0.3)), 50, torch.Generator().manual_seed(0)).inside(40, 60)[:, 0]
+    for seen in ~one:
+        rows, columns = seen.any(1).sum(), seen.any(0).sum()
+        assert seen.sum() == rows * columns and rows <= 13 and columns <= 19
+
+
 def test_places_are_kept_where_all_around_them_is():
     warp = sample_warp(WarpConfig(surroundings=(0.5, 0.9)), 6, torch.Generator().manual_seed(1))
     own = warp.inside(40, 60)[:, 0]

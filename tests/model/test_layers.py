@@ -1,11 +1,13 @@
 """Which layer a pixel belongs to."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from tusk.config import ModelConfig
 from tusk.model.decoder import Decoded
-from tusk.model.layers import label_map
+from tusk.model.layers import keep_layers, label_map
 from tusk.model.network import seeded_network
 
 SIZE = {"keypoints": 3, "types": 2, "channels": 8, "width": 8, "levels": 2, "window": 5, "decode": "layers"}
@@ -52,3 +54,26 @@ def test_a_background_that_shows_through_everywhere_takes_every_pixel():
 def test_plain_networks_have_none():
     with pytest.raises(ValueError, match="layers"):
         label_map(Decoded(torch.zeros(1, 3, 4, 4)))
+
+
+def test_layers_that_are_not_kept_are_as_if_they_had_never_been():
+    _, seen = output(background="colour")
+    logits = torch.randn(2, 3, 1, 32, 32, generator=torch.Generator().manual_seed(0))
+    nothing = torch.zeros(2, 1, 1, 32, 32)  # the background's
+    seen = replace(seen, layer_alpha=torch.cat([logits, nothing], 1).softmax(1)[:, :3])
+    kept = torch.tensor([[True, False, True], [True, True, True]])
+    left = keep_layers(seen, kept)
+    expected = torch.cat([logits[0, [0, 2]], nothing[0]]).softmax(0)[:2]
+    torch.testing.assert_close(left.layer_alpha[0, [0, 2]], expected)
+    assert not left.layer_alpha[0, 1].any() and torch.equal(left.found, seen.found & kept)
+    torch.testing.assert_close(left.layer_alpha[1], seen.layer_alpha[1])
+    none = keep_layers(seen, torch.zeros_like(kept))
+    assert (label_map(none) == 0).all() and not none.found.any()
+
+
+def test_points_without_layers_are_kept_alike():
+    network = seeded_network(ModelConfig(**SIZE | {"decode": "plain"}), 0).eval()
+    with torch.no_grad():
+        seen = network(torch.rand(2, 3, 32, 32), missing="empty")
+    left = keep_layers(seen, torch.tensor([[True, False, True]]).expand(2, -1))
+    assert left.layer_alpha is None and left.found.tolist() == [[True, False, True]] * 2

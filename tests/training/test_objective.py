@@ -94,6 +94,23 @@ def test_the_window_follows_its_schedule():
     assert asked == pytest.approx([15, 11, 7])
 
 
+def test_scores_follow_what_is_unexplained_over_a_window_of_its_own():
+    def first(window, blur):
+        losses = {"foreground": {"weight": 0.3, "window": blur}}
+        trainer = Trainer(
+            configured(model=LAYERS | {"window": window}, losses=losses, training={"window": [[0.9, 7], [1, window]]})
+        )
+        images = next(squares(2)).float() / 255
+        with torch.no_grad():
+            trainer.network.decoder.background.logit.fill_(-12.0)  # black, as the images are
+        warp = sample_warp(trainer.config.training.second_warp, 1, torch.Generator().manual_seed(0))
+        return trainer.objective(images, warp, 0.5)[0].foreground.item()
+
+    # Trained with the same windows, a network is the same whatever window it is to have in use.
+    assert first(7, None) == first(11, 7) == first(7, 7)
+    assert first(11, None) == first(11, 11) != first(11, 7)
+
+
 def test_keypoints_on_the_bare_background_are_of_no_type():
     trainer = Trainer(configured(model=LAYERS, losses={"kmeans": {"weight": 1.0}, "foreground": {"weight": 0.3}}))
     network = trainer.network

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from tusk.data.dataset import Truth
 from tusk.data.faces.shape import LANDMARKS
@@ -29,7 +28,8 @@ from tusk.evaluation.sample import Progress, Sample
 from tusk.evaluation.tally import ObjectTally
 from tusk.inference.counts import gain_threshold
 from tusk.inference.gain import gains
-from tusk.model.network import Network, Output
+from tusk.model.layers import keep_layers
+from tusk.model.network import Network
 from tusk.model.storage import StoredModel
 
 _FEW = 10  # objects for each type: with fewer, the best name of a type is often right by chance
@@ -135,7 +135,7 @@ def measure_objects(job: Job) -> Measured:
             gain = gains(job.network, batch.images, output)
             worth.append(gain.numpy())
             found.append(output.found.numpy())
-            output = _those_that_count(output, gain >= threshold)
+            output = keep_layers(output, gain >= threshold)
         tally.add(output, batch.truths)
     figures: list[Figure] = []
     masks, attributes = tally.segmentation(), tally.attributes()
@@ -171,13 +171,6 @@ def measure_objects(job: Job) -> Measured:
         figures.append(Figure("images counted right", 100 * counts.exact))
         figures.append(Figure("mean error of the count", counts.error, "objects", decimals=2))
     return Measured(tuple(figures), tuple(notes))
-
-
-def _those_that_count(output: Output, counts: Tensor) -> Output:
-    """counts (B, K) bool. A keypoint without a thing still has some shade of a layer, which must not get pixels."""
-    if output.layer_alpha is None:
-        return output
-    return replace(output, found=output.found & counts, layer_alpha=output.layer_alpha * counts[:, :, None, None, None])
 
 
 def _threshold(job: Job) -> tuple[float | None, list[str]]:

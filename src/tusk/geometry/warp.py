@@ -51,29 +51,27 @@ class Warp:
     border: Literal["black", "white", "reflect"]
     colours: Colours | None = None
     own: Tensor | None = None  # (B, 2, 2): corners (x, y) of the part that has its own surroundings, from 0 to 1
+    holes: Tensor | None = None  # (B, N, 2, 2): corners of the parts that are hidden
 
     def __getitem__(self, part: slice) -> Warp:
         """The warps of a part of the batch."""
         colours = None if self.colours is None else self.colours[part]
-        return Warp(self.spline[part], self.border, colours, None if self.own is None else self.own[part])
+        own, holes = (None if boxes is None else boxes[part] for boxes in (self.own, self.holes))
+        return Warp(self.spline[part], self.border, colours, own, holes)
 
     def images(self, images: Tensor) -> Tensor:
-        """(B, 3, H, W) in [0, 1] -> the same, warped and recoloured, perhaps with other surroundings."""
+        """(B, 3, H, W) in [0, 1] -> the same, warped and recoloured, perhaps with other surroundings and holes."""
         warped = self.maps(images)
         warped = warped if self.colours is None else self.colours(warped)
-        if self.own is None:
-            return warped
         height, width = images.shape[-2:]
-        elsewhere = warped.roll((height // 2, width // 2), (2, 3))
-        return torch.where(self._own_pixels(height, width), warped, elsewhere)
-
-    def _own_pixels(self, height: int, width: int) -> Tensor:
-        """(B, 1, H, W) bool."""
-        assert self.own is not None
-        y = (torch.arange(height, device=self.own.device) + 0.5)[None, :, None] / height
-        x = (torch.arange(width, device=self.own.device) + 0.5)[None, None, :] / width
-        (left, top), (right, bottom) = (corner.view(-1, 2, 1, 1).unbind(1) for corner in self.own.unbind(1))
-        return ((x >= left) & (x <= right) & (y >= top) & (y <= bottom))[:, None]
+        if self.own is not None:
+            elsewhere = warped.roll((height // 2, width // 2), (2, 3))
+            warped = torch.where(_within(self.own[:, None], height, width), warped, elsewhere)
+        if self.holes is not None:
+            mean = warped.mean((2, 3), keepdim=True)  # (B, 3, 1, 1)
+            fill = {"black": torch.zeros_like(mean), "white": torch.ones_like(mean), "reflect": mean}[self.border]
+            warped = torch.where(_within(self.holes, height, width), fill, warped)
+        return warped
 
     def keeps(self, xy: Tensor, height: int, width: int, margin: float) -> Tensor:
         """(B, P, 2) pixels of the warped image -> (B, P) bool: whether all within the margin is the original's own."""
@@ -106,7 +104,9 @@ class Warp:
     def inside(self, height: int, width: int) -> Tensor:
         """(B, 1, H, W) bool: the pixels of the warped image that are the original's, and from inside it."""
         inside = (self.grid(height, width).abs() <= 1).all(-1)[:, None]
-        return inside if self.own is None else inside & self._own_pixels(height, width)
+        if self.own is not None:
+            inside = inside & _within(self.own[:, None], height, width)
+        return inside if self.holes is None else inside & ~_within(self.holes, height, width)
 
     def points(self, xy: Tensor, height: int, width: int) -> Tensor:
         """(B, P, 2) pixels of the original -> where they are in the warped image."""
@@ -121,6 +121,14 @@ class Warp:
         normal = (xy + 0.5) * 2 / size - 1
         moved = function(normal / _FRAME) * _FRAME
         return (moved + 1) * size / 2 - 0.5
+
+
+def _within(boxes: Tensor, height: int, width: int) -> Tensor:
+    """Boxes (B, N, 2, 2): corners (x, y) from 0 to 1 -> (B, 1, H, W) bool: the pixels that lie in any of them."""
+    y = (torch.arange(height, device=boxes.device) + 0.5).view(1, 1, -1, 1) / height
+    x = (torch.arange(width, device=boxes.device) + 0.5).view(1, 1, 1, -1) / width
+    left, top, right, bottom = boxes.flatten(2)[..., None, None].unbind(2)  # (B, N, 1, 1) each
+    return ((x >= left) & (x <= right) & (y >= top) & (y <= bottom)).any(1, keepdim=True)
 
 
 def sample_warp(config: WarpConfig, batch: int, generator: torch.Generator, device: torch.device | str = "cpu") -> Warp:
@@ -156,14 +164,19 @@ def sample_warp(config: WarpConfig, batch: int, generator: torch.Generator, devi
         jitter = config.colour_jitter
         change = uniform(4, batch, reach=jitter).to(device)
         colours = Colours(change[0], 1 + change[1], 1 + change[2], change[3] * 0.1 * 2 * math.pi)
-    own = None
+
+    def fraction(*shape: int) -> Tensor:
+        return torch.rand(*shape, generator=generator, device=generator.device)
+
+    own = holes = None
     if config.surroundings is not None:
         least, most = config.surroundings
-
-        def fraction() -> Tensor:
-            return torch.rand(batch, 2, generator=generator, device=generator.device)  # (B, 2)
-
-        side = least + (most - least) * fraction()
-        corner = (1 - side) * fraction()
+        side = least + (most - least) * fraction(batch, 2)
+        corner = (1 - side) * fraction(batch, 2)
         own = torch.stack([corner, corner + side], 1).to(device)
-    return Warp(spline, config.border, colours, own)
+    if config.holes is not None:
+        count, most = config.holes
+        side = most * fraction(batch, count, 2)
+        corner = (1 - side) * fraction(batch, count, 2)
+        holes = torch.stack([corner, corner + side], 2).to(device)
+    return Warp(spline, config.border, colours, own, holes)

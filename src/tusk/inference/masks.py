@@ -15,13 +15,14 @@ _VALUES_AT_ONCE = 1 << 22  # shares are enlarged strip by strip: a large photogr
 def mask_map(alpha: FloatArray, kept: BoolArray, placement: Placement, width: int, height: int) -> UInt16Array:
     """alpha (K, h, w) of the layers in the network's image, kept (K,) -> (height, width) of the original.
 
-    0 where the background, or a layer that was not kept, has the largest share; else 1 + the layer. The shares are
-    enlarged and then compared, so that edges are as smooth as the enlargement is.
+    0 where the background has the largest share, else 1 + the layer. A layer that was not kept is as if it had never
+    been there: its pixels go to whoever has the most of the rest. The shares are enlarged and then compared, so that
+    edges are as smooth as the enlargement is.
     """
-    count, rows, columns = alpha.shape
+    _, rows, columns = alpha.shape
     behind = np.clip(1 - alpha.sum(0, keepdims=True), 0, 1)
-    shares = np.concatenate([behind, alpha]).astype(np.float32)  # (K+1, h, w): the background first
-    number = np.concatenate([[0], np.where(kept, np.arange(1, count + 1), 0)]).astype(np.uint16)
+    shares = np.concatenate([behind, alpha[kept]]).astype(np.float32)  # (1 + kept, h, w): the background first
+    number = np.concatenate([[0], 1 + np.flatnonzero(kept)]).astype(np.uint16)
     x = placement.to_network(np.stack([np.arange(width), np.zeros(width)], 1))[:, 0]
     y = placement.to_network(np.stack([np.zeros(height), np.arange(height)], 1))[:, 1]
     # What lies beyond the picture in the network's image is bars, not neighbours.
@@ -30,8 +31,8 @@ def mask_map(alpha: FloatArray, kept: BoolArray, placement: Placement, width: in
     result = np.empty((height, width), np.uint16)
     strip = max(1, _VALUES_AT_ONCE // (len(shares) * width))
     for start in range(0, height, strip):
-        part = _blended(shares, 1, np.clip(y[start : start + strip], top, bottom))  # (K+1, strip, w)
-        part = _blended(part, 2, np.clip(x, left, right))  # (K+1, strip, width)
+        part = _blended(shares, 1, np.clip(y[start : start + strip], top, bottom))  # (1 + kept, strip, w)
+        part = _blended(part, 2, np.clip(x, left, right))  # (1 + kept, strip, width)
         result[start : start + strip] = number[part.argmax(0)]
     return result
 

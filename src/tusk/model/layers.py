@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -23,3 +25,17 @@ def label_map(output: Output | Decoded, *, background: bool = True) -> Tensor:
     if not background:
         behind = torch.where(alpha.sum(1, keepdim=True) > 0, -1.0, 1.0)
     return torch.cat([behind, alpha], 1).argmax(1)
+
+
+def keep_layers(output: Output, kept: Tensor) -> Output:
+    """The output as if the keypoints that are not kept (B, K) had not been found.
+
+    A keypoint without a thing still has some shade of a layer. Its shares go to the other layers and the background, as
+    the softmax would have given them; the picture painted stays as it was.
+    """
+    if output.layer_alpha is None:
+        return replace(output, found=output.found & kept)
+    left = output.layer_alpha * kept[:, :, None, None, None]  # (B, K, 1, H, W)
+    behind = (1 - output.layer_alpha.sum(1, keepdim=True)).clamp_min(0)
+    share = (left.sum(1, keepdim=True) + behind).clamp_min(torch.finfo(left.dtype).tiny)
+    return replace(output, found=output.found & kept, layer_alpha=left / share)

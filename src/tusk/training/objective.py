@@ -113,7 +113,8 @@ class Objective(nn.Module):
             bare = unexplained(images, behind, network.config.stride)  # (2n, 1, h, w)
             stands = stands & (read_bilinear(bare, seen.keypoints.xy)[..., 0] > _BARE)
             if (weight := value_at(losses.foreground.weight, progress)) > 0:
-                foreground = weight * foreground_loss(seen.score_map, bare, network.config.map_window)
+                blur = network.config.window_on_map(losses.foreground.window or network.config.window)
+                foreground = weight * foreground_loss(seen.score_map, bare, blur)
 
         kmeans = votes = zero
         usual = self.ranks.mean(stands.sum().to(images.dtype))  # how many keypoints a process has
