@@ -75,7 +75,7 @@ def measure(way: str, keypoints: int, size: int, window: int, repeats: int) -> d
             splat_each(xy, score, descriptors, *shape, variance)
         )
     model = {"keypoints": keypoints, "layer_window": window if way == "windowed" else None, "window": 7}
-    settings = {"data": {"size": size}, "model": model, "training": {"batch": 2 * PAIRS}}
+    settings = {"data": {"size": size}, "model": model, "training": {"batch": 2 * PAIRS, "window": None}}
     trainer = Trainer(Config.model_validate(merge(load_config("clevr6").model_dump(), settings)))
     network = trainer.network
     images = torch.randint(0, 256, (PAIRS, 3, size, size), dtype=torch.uint8)
