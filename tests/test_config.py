@@ -29,6 +29,7 @@ def test_a_schedule_stays_between_its_points(progress):
         {"model": {"decode": "layers", "layer_window": 60}},
         {"model": {"background": "colour"}},
         {"losses": {"opacity": {"weight": 0.1}}},
+        {"training": {"crowd": {"share": 0.5}}},
         {"model": {"variance": float("nan")}},
         {"training": {"batch": 31}},
         {"training": {"window": [[0.0, 21], [0.5, 15]]}, "model": {"window": 13}},

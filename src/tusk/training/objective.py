@@ -86,7 +86,8 @@ class Objective(nn.Module):
         pairs = len(images) // 2
         zero = images.new_zeros(())
         window = None if training.window is None else value_at(training.window, progress)
-        seen = network.encode(images, window=window)
+        keypoints = training.crowd.keypoints if value_at(training.crowd.share, progress) > 0 else None
+        seen = network.encode(images, keypoints, window)
 
         carried, quantisation = seen.descriptors, zero
         if losses.prototypes.kind == "vector-quantisation" and progress >= training.warm_up:
