@@ -28,6 +28,7 @@ def test_a_schedule_stays_between_its_points(progress):
         {"model": {"layer_window": 64}},
         {"model": {"decode": "layers", "layer_window": 60}},
         {"model": {"background": "colour"}},
+        {"model": {"mask_tolerance": 0.1}},
         {"losses": {"opacity": {"weight": 0.1}}},
         {"training": {"crowd": {"share": 0.5}}},
         {"model": {"variance": float("nan")}},

@@ -132,6 +132,9 @@ class ModelConfig(Part):
     layer_tint: bool = False
     """Read the base colour of a layer straight from its descriptor, by a linear map. Norms in the decoder let little of
     a value's size through, so it paints the wrong colour for long; and descriptors then tell colours apart."""
+    mask_tolerance: Positive | None = None
+    """Masks give a pixel to the layer whose share in it and whose colour fit best; this is by how much a fitting colour
+    may usually differ. None: by the shares alone, as in the paper."""
     type_distance: Literal["norm", "mean-square"] = "norm"
     """Distance of a descriptor from a prototype; `mean-square` is the authors' variant."""
     type_scale: Positive = 1.0
@@ -155,6 +158,8 @@ class ModelConfig(Part):
     def _fits(self) -> Self:
         if self.window % 2 == 0:
             raise ValueError(f"window must be odd, not {self.window}")
+        if self.mask_tolerance is not None and self.decode != "layers":
+            raise ValueError("mask_tolerance needs decode 'layers': there are no masks without them")
         if self.layer_window is not None:
             if self.decode != "layers":
                 raise ValueError("layer_window needs decode 'layers'")

@@ -7,7 +7,7 @@ import torch
 
 from tusk.config import ModelConfig
 from tusk.model.decoder import Decoded
-from tusk.model.layers import keep_layers, label_map
+from tusk.model.layers import claim_pixels, keep_layers, label_map
 from tusk.model.network import seeded_network
 
 SIZE = {"keypoints": 3, "types": 2, "channels": 8, "width": 8, "levels": 2, "window": 5, "decode": "layers"}
@@ -77,3 +77,48 @@ def test_points_without_layers_are_kept_alike():
         seen = network(torch.rand(2, 3, 32, 32), missing="empty")
     left = keep_layers(seen, torch.tensor([[True, False, True]]).expand(2, -1))
     assert left.layer_alpha is None and left.found.tolist() == [[True, False, True]] * 2
+
+
+def test_a_pixel_goes_to_whoever_shares_it_and_has_its_colour():
+    network, seen = output(background="colour", mask_tolerance=0.1)
+    red, blue = torch.tensor([0.9, 0.1, 0.1]), torch.tensor([0.1, 0.1, 0.9])
+    images = red.view(1, 3, 1, 1).expand(2, 3, 32, 32)
+    # Layer 0 is blue and has most of every pixel, 1 is red and has less, 2 is red and has nothing.
+    rgb = torch.stack([blue, red, red])[None, :, :, None, None].expand(2, 3, 3, 32, 32)
+    alpha = torch.tensor([0.6, 0.3, 0.0])[None, :, None, None, None].expand(2, 3, 1, 32, 32)
+    seen = replace(seen, layer_rgb=rgb, layer_alpha=alpha)
+    assert (label_map(seen) == 1).all()
+    claimed = claim_pixels(network, images, seen)
+    assert (label_map(claimed) == 2).all()
+    assert (claimed.layer_alpha[:, 2] == 0).all() and (claimed.layer_alpha.sum(1) <= 1 + 1e-6).all()
+    assert claimed.reconstruction is seen.reconstruction
+    # White fits neither of them: then the share decides, as before.
+    white = claim_pixels(network, torch.ones(2, 3, 32, 32), replace(seen, layer_alpha=alpha / 0.9))
+    torch.testing.assert_close(white.layer_alpha, alpha / 0.9)
+
+
+def test_the_background_claims_what_has_its_colour():
+    network, seen = output(background="colour", mask_tolerance=0.1)
+    with torch.no_grad():
+        behind = network.background(torch.zeros(2, 3, 32, 32))
+    rgb = (1 - behind.round())[:, None].expand(2, 3, 3, 32, 32)  # far from it
+    seen = replace(seen, layer_rgb=rgb, layer_alpha=torch.full((2, 3, 1, 32, 32), 0.3))
+    assert (label_map(seen) == 1).all()
+    assert (label_map(claim_pixels(network, behind.expand(2, 3, 32, 32), seen)) == 0).all()
+
+
+def test_claims_and_kept_layers_come_out_alike_in_either_order():
+    images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(1))
+    for more in ({"background": "colour"}, {"layer_window": 8}):
+        network, seen = output(mask_tolerance=0.3, **more)
+        kept = torch.tensor([[True, False, True], [True, True, False]])
+        one = keep_layers(claim_pixels(network, images, seen), kept)
+        other = claim_pixels(network, images, keep_layers(seen, kept))
+        if more.get("background"):
+            torch.testing.assert_close(one.layer_alpha, other.layer_alpha)
+        assert one.layer_alpha.isfinite().all() and other.layer_alpha.isfinite().all()
+
+
+def test_without_a_tolerance_shares_stay_as_they_are():
+    network, seen = output(background="colour")
+    assert claim_pixels(network, torch.rand(2, 3, 32, 32), seen) is seen

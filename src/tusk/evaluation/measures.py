@@ -28,7 +28,7 @@ from tusk.evaluation.sample import Progress, Sample
 from tusk.evaluation.tally import ObjectTally
 from tusk.inference.counts import gain_threshold
 from tusk.inference.gain import gains
-from tusk.model.layers import keep_layers
+from tusk.model.layers import claim_pixels, keep_layers
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel
 
@@ -136,7 +136,7 @@ def measure_objects(job: Job) -> Measured:
             worth.append(gain.numpy())
             found.append(output.found.numpy())
             output = keep_layers(output, gain >= threshold)
-        tally.add(output, batch.truths)
+        tally.add(claim_pixels(job.network, batch.images, output), batch.truths)
     figures: list[Figure] = []
     masks, attributes = tally.segmentation(), tally.attributes()
     if masks is None and attributes is None:

@@ -20,6 +20,7 @@ from tusk.inference.gain import gains
 from tusk.inference.inputs import OneImage, each, is_one, to_picture
 from tusk.inference.masks import mask_map
 from tusk.model.keypoints import most_peaks
+from tusk.model.layers import claim_pixels
 from tusk.model.network import Output
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class Predictor:
         images = pixels.permute(0, 3, 1, 2).to(device, torch.float32) / 255
         output = self._network(images, min(self._keypoints, room), missing="empty")
         gain = gains(self._network, images, output)  # (B, K)
+        output = claim_pixels(self._network, images, output)
         for place, picture in enumerate(pictures):
             yield self._in_original(picture, output, gain, place)
 

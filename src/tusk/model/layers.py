@@ -8,7 +8,9 @@ import torch
 from torch import Tensor
 
 from tusk.model.decoder import Decoded
-from tusk.model.network import Output
+from tusk.model.network import Network, Output
+
+_FAR = 3.0  # tolerances: a highlight fits no layer, and no layer should win it for being a little less wrong
 
 
 def label_map(output: Output | Decoded, *, background: bool = True) -> Tensor:
@@ -39,3 +41,28 @@ def keep_layers(output: Output, kept: Tensor) -> Output:
     behind = (1 - output.layer_alpha.sum(1, keepdim=True)).clamp_min(0)
     share = (left.sum(1, keepdim=True) + behind).clamp_min(torch.finfo(left.dtype).tiny)
     return replace(output, found=output.found & kept, layer_alpha=left / share)
+
+
+@torch.no_grad()
+def claim_pixels(network: Network, images: Tensor, output: Output) -> Output:
+    """The output with shares that say whose each pixel of the images (B, 3, H, W) is, by Bayes' rule.
+
+    A layer is painted from one descriptor, and reaches over the edge of a thing that stands before its own. The share
+    that it was painted with is what is expected of a pixel; the pixel's own colour then tells which of those who share
+    it painted it. The picture painted stays as it was, and so does everything if `mask_tolerance` is None.
+    """
+    tolerance = network.config.mask_tolerance
+    if tolerance is None or output.layer_alpha is None or output.layer_rgb is None:
+        return output
+
+    def fit(colour: Tensor) -> Tensor:
+        """(B, N, 3, H, W) -> (B, N, 1, H, W): how likely the pixel is, painted in this colour."""
+        far = (colour - images[:, None]).square().sum(2, keepdim=True) / tolerance**2
+        return (-far.clamp_max(_FAR**2) / 2).exp()
+
+    claimed = output.layer_alpha * fit(output.layer_rgb)  # (B, K, 1, H, W)
+    every = claimed.sum(1, keepdim=True)
+    if (background := network.background(images)) is not None:
+        behind = (1 - output.layer_alpha.sum(1, keepdim=True)).clamp_min(0)
+        every = every + behind * fit(background[:, None])
+    return replace(output, layer_alpha=claimed / every.clamp_min(torch.finfo(every.dtype).tiny))

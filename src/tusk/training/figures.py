@@ -11,6 +11,7 @@ from tusk.config import Config
 from tusk.data.dataset import Truth
 from tusk.evaluation.localisation import localisation_figures
 from tusk.evaluation.tally import ObjectTally
+from tusk.model.layers import claim_pixels
 from tusk.model.network import Network
 
 _PART = 50
@@ -62,7 +63,8 @@ def _objects(network: Network, config: Config, images: Tensor, truths: Sequence[
     tally = ObjectTally(config.model.types)
     for start in range(0, len(images), _PART):
         part = slice(start, start + _PART)
-        tally.add(network(images[part].float() / 255, missing="empty"), truths[part])
+        shown = images[part].float() / 255
+        tally.add(claim_pixels(network, shown, network(shown, missing="empty")), truths[part])
     figures: dict[str, float] = {}
     masks, attributes = tally.segmentation(), tally.attributes()
     if masks is not None and masks.objects:
