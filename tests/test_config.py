@@ -30,7 +30,6 @@ def test_a_schedule_stays_between_its_points(progress):
         {"model": {"background": "colour"}},
         {"model": {"mask_tolerance": 0.1}},
         {"losses": {"opacity": {"weight": 0.1}}},
-        {"training": {"crowd": {"share": 0.5}}},
         {"model": {"variance": float("nan")}},
         {"training": {"batch": 31}},
         {"training": {"window": [[0.0, 21], [0.5, 15]]}, "model": {"window": 13}},

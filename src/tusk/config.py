@@ -283,16 +283,6 @@ class LossesConfig(Part):
     mutual_information: MutualInformationConfig = MutualInformationConfig()
 
 
-class CrowdConfig(Part):
-    """First views into which the things of another are laid, where it is not background: the network then knows scenes
-    that are fuller than its images. Needs `model.background`."""
-
-    share: Schedule = 0.0
-    """Of the first views."""
-    keypoints: Count | None = None
-    """How many keypoints views give as long as the share is above 0; None: `model.keypoints`."""
-
-
 class TrainingConfig(Part):
     """How it is trained."""
 
@@ -344,7 +334,6 @@ class TrainingConfig(Part):
     """Let torch compile encoder and decoder: a minute at the start, then faster steps where a compiler is at hand."""
     clip: Positive = 10.0
     """Largest norm of a gradient."""
-    crowd: CrowdConfig = CrowdConfig()
     first_warp: WarpConfig = WarpConfig(scale=0.98, scale_jitter=0.02, tps=0.03, shift=0.02, rotation=0.05)
     """Makes the first view from the image."""
     second_warp: WarpConfig = WarpConfig(scale=0.95, scale_jitter=0.05, tps=0.1, shift=0.01, rotation=0.25)
@@ -379,8 +368,6 @@ class Config(Part):
             raise ValueError("losses.opacity needs model.background: without one, layers have to cover everything")
         if losses.foreground != ForegroundConfig() and self.model.background == "none":
             raise ValueError("losses.foreground needs model.background: it compares the image with that")
-        if training.crowd != CrowdConfig() and self.model.background == "none":
-            raise ValueError("training.crowd needs model.background: things are what it does not explain")
         if training.micro_batch is not None and (
             self.model.descriptor_space == "standardised"
             or losses.equivariance.features == "standardised"

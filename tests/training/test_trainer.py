@@ -241,26 +241,3 @@ def test_images_that_are_all_background_leave_the_prototypes_as_they_are():
         trainer.train_step(torch.full((4, 3, 32, 32), 128, dtype=torch.uint8), step / 20)
     assert trainer.network.prototypes.weight.isfinite().all()
     assert torch.equal(trainer.network.prototypes.weight, before) or len(trainer.memory)
-
-
-def test_a_crowd_holds_the_things_of_two_and_gives_more_keypoints(monkeypatch):
-    layers = {"decode": "layers", "layer_window": 16, "background": "colour"}
-    crowd = {"share": [[0.5, 0.0], [0.6, 1.0]], "keypoints": 5}
-    still = {"scale": 1.0, "scale_jitter": 0, "tps": 0, "shift": 0, "rotation": 0}
-    trainer = Trainer(configured(model=layers, training={"start_at_mean": True, "crowd": crowd, "first_warp": still}))
-    seen = []
-    encode = trainer.network.encode
-
-    def watched(images, *args):
-        seen.append((images, encode(images, *args)))
-        return seen[-1][1]
-
-    monkeypatch.setattr(trainer.network, "encode", watched)
-    images = next(squares())
-    for progress in (0.5, 0.6):
-        trainer.train_step(images, progress)
-    (plain, few), (full, more) = seen
-    assert (few.keypoints.xy.shape[1], more.keypoints.xy.shape[1]) == (3, 5)
-    alone = plain[:4]
-    torch.testing.assert_close(full[:4], torch.maximum(alone, alone.roll(1, 0)))
-    assert not torch.allclose(full[:4], alone)

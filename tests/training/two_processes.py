@@ -28,10 +28,6 @@ def first_step(kind, ranks):
             },
             "training": {"batch": 16},
         },
-        "crowded": {
-            "model": {"decode": "layers", "layer_window": 16, "background": "picture"},
-            "training": {"batch": 16, "crowd": {"share": 0.5, "keypoints": 5}, "start_at_mean": True},
-        },
     }[kind]
     trainer = Trainer(configured(**parts), ranks)
     images = next(squares(8))

@@ -86,8 +86,7 @@ class Objective(nn.Module):
         pairs = len(images) // 2
         zero = images.new_zeros(())
         window = None if training.window is None else value_at(training.window, progress)
-        keypoints = training.crowd.keypoints if value_at(training.crowd.share, progress) > 0 else None
-        seen = network.encode(images, keypoints, window)
+        seen = network.encode(images, window=window)
 
         carried, quantisation = seen.descriptors, zero
         if losses.prototypes.kind == "vector-quantisation" and progress >= training.warm_up:

@@ -23,7 +23,6 @@ from tusk.errors import UsageError, UserError
 from tusk.geometry.warp import Warp, sample_warp
 from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
 from tusk.model.network import seeded_network
-from tusk.training.crowd import crowded
 from tusk.training.distributed import Ranks
 from tusk.training.groups import Groups, kmeans_groups, revive, spectral_groups
 from tusk.training.memory import DescriptorMemory
@@ -103,8 +102,6 @@ class Trainer:
         if self.step == 0 and training.start_at_mean:
             self.network.decoder.start_at(self.ranks.mean(first.mean((0, 2, 3))))
         first = sample_warp(training.first_warp, pairs, self.generator, self.device)[own].images(first)
-        if (share := value_at(training.crowd.share, progress)) > 0:
-            first = self._crowd(first, share)
         warp = sample_warp(training.second_warp, pairs, self.generator, self.device)[own]
         second = warp.images(first)
         losses, descriptors, stands = self._network_step(first, second, warp, progress)  # (2n*K, C), (2n*K,), fixed
@@ -124,18 +121,6 @@ class Trainer:
         self.progress_before = progress
         rate = 2 * pairs / (time.perf_counter() - began)
         return StepReport(self.step, progress, losses, rate)
-
-    def _crowd(self, first: Tensor, share: float) -> Tensor:
-        """Lay the things of each one's neighbour in the batch into a share of the views (n, 3, H, W)."""
-        with torch.no_grad():
-            behind = self.network.background(first)
-        assert behind is not None  # the configuration says so
-        behind = behind.expand_as(first)
-        everyone, all_behind = self.ranks.gather(first), self.ranks.gather(behind)
-        own = self.ranks.part(len(everyone))
-        chosen = torch.rand(len(everyone), generator=self.generator)[own] < share  # (n,)
-        full = crowded(first, everyone.roll(1, 0)[own], all_behind.roll(1, 0)[own])
-        return torch.where(chosen.to(self.device).view(-1, 1, 1, 1), full, first)
 
     def _network_step(
         self, first: Tensor, second: Tensor, warp: Warp, progress: float
