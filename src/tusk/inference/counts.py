@@ -10,8 +10,9 @@ FloatArray = npt.NDArray[np.floating]
 # What is worth less than this share of the strong ones' gain is worth nothing, however much less it is.
 _NOTHING = 1e-3
 # Two groups lie further apart than this, in deviations within them (Ashman's D). The best cut through an even spread
-# without any gap has 3.46, through a normal distribution 2.65.
-_TWO_GROUPS = 3.75
+# without any gap has 3.46, through a normal distribution 2.65; of N values the former varies by 2.6 / sqrt(N), of which
+# six times are left as a margin: few values have gaps by chance.
+_ONE_GROUP, _MARGIN = 3.46, 16.0
 
 
 def gain_threshold(gains: FloatArray) -> float:
@@ -39,6 +40,6 @@ def gain_threshold(gains: FloatArray) -> float:
     between[logs[1:] == logs[:-1]] = 0  # a cut cannot part equals
     best = int(between.argmax())
     within = np.sqrt((logs[: best + 1].var() + logs[best + 1 :].var()) / 2)
-    if mean_above[best] - mean_below[best] <= _TWO_GROUPS * within:
+    if mean_above[best] - mean_below[best] <= (_ONE_GROUP + _MARGIN / np.sqrt(number)) * within:
         return -np.inf
     return float(np.exp((logs[best] + logs[best + 1]) / 2))
