@@ -122,6 +122,7 @@ def read_member(archive: Path, name: str) -> bytes:
     try:
         content = _zip_member(archive, name) if archive.suffix == ".whl" else _tar_member(archive, name)
     except (OSError, EOFError, zipfile.BadZipFile, tarfile.TarError, zlib.error, NotImplementedError) as error:
+        # The last one is what zipfile raises for a way of compressing that it does not know.
         raise DataError(archive.name, f"is a damaged archive ({error})", broken) from error
     if content is None:
         raise DataError(archive.name, f"holds no file {name} of acceptable size", broken)
