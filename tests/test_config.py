@@ -32,6 +32,8 @@ def test_a_schedule_stays_between_its_points(progress):
         {"losses": {"opacity": {"weight": 0.1}}},
         {"model": {"variance": float("nan")}},
         {"training": {"batch": 31}},
+        {"training": {"islands_by_looks": True, "memory": 100}},
+        {"training": {"islands_by_looks": True, "prototype_start": "spectral"}},
         {"training": {"window": [[0.0, 21], [0.5, 15]]}, "model": {"window": 13}},
         {"training": {"micro_batch": 3}},
         {"losses": {"kmeans": {"weight": [[0.5, 1.0], [0.2, 0.0]]}}},

@@ -321,6 +321,10 @@ class TrainingConfig(Part):
     of spectral clustering, which follows chains of neighbours and so finds groups that are not round."""
     prototype_restarts: tuple[Fraction, ...] = ()
     """At these shares of the training, prototypes are set in the same way again."""
+    islands_by_looks: bool = False
+    """When prototypes start from groups of `spectral` clustering, let what things look like in the picture decide on
+    islands: some things that training has drawn so close together that hardly any neighbour leads from them to others.
+    Chance would say whose type they are."""
     revive_every: Annotated[int, Field(ge=0)] = 0
     """Steps after which types that nothing is of take over half of the most scattered type; 0 for never. It ends with
     the first three quarters of the training, so that what is found can settle."""
@@ -363,6 +367,10 @@ class Config(Part):
         if training.window is not None and value_at(training.window, 1.0) != self.model.window:
             raise ValueError(
                 f"training.window must end at model.window, {self.model.window}: that is the one in use after training"
+            )
+        if training.islands_by_looks and (training.prototype_start != "spectral" or not training.memory):
+            raise ValueError(
+                "training.islands_by_looks needs prototype_start 'spectral' and a memory: they find islands"
             )
         if losses.opacity != OpacityConfig() and self.model.background == "none":
             raise ValueError("losses.opacity needs model.background: without one, layers have to cover everything")

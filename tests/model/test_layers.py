@@ -101,22 +101,49 @@ def test_the_background_claims_what_has_its_colour():
     network, seen = output(background="colour", mask_tolerance=0.1)
     with torch.no_grad():
         behind = network.background(torch.zeros(2, 3, 32, 32))
-    rgb = (1 - behind.round())[:, None].expand(2, 3, 3, 32, 32)  # far from it
+    red = torch.tensor([1.0, 0.0, 0.0])
+    assert (behind[0, :, 0, 0] - red).norm() > 0.5
+    rgb = red[None, None, :, None, None].expand(2, 3, 3, 32, 32)
     seen = replace(seen, layer_rgb=rgb, layer_alpha=torch.full((2, 3, 1, 32, 32), 0.3))
     assert (label_map(seen) == 1).all()
     assert (label_map(claim_pixels(network, behind.expand(2, 3, 32, 32), seen)) == 0).all()
 
 
-def test_claims_and_kept_layers_come_out_alike_in_either_order():
+def test_brightness_counts_less_than_hue():
+    network, seen = output(background="colour", mask_tolerance=0.05)
+    dark, blue = torch.tensor([0.3, 0.1, 0.1]), torch.tensor([0.3, 0.3, 0.5])
+    rgb = torch.stack([blue, dark, dark])[None, :, :, None, None].expand(2, 3, 3, 32, 32)
+    alpha = torch.tensor([0.6, 0.3, 0.0])[None, :, None, None, None].expand(2, 3, 1, 32, 32)
+    lit = (dark + 0.2).view(1, 3, 1, 1).expand(2, 3, 32, 32)
+    assert (lit[0, :, 0, 0] - blue).norm() < (lit[0, :, 0, 0] - dark).norm()
+    claimed = claim_pixels(network, lit, replace(seen, layer_rgb=rgb, layer_alpha=alpha))
+    assert (label_map(claimed) == 2).all()
+
+
+def test_a_layer_is_recoloured_by_its_own_pixels():
+    """Two halves of nearly one colour: where the layers meet, what each is off is known from where it is alone."""
+    network, seen = output(mask_tolerance=0.05)
+    left, right = torch.tensor([0.5, 0.3, 0.3]), torch.tensor([0.5, 0.3, 0.35])
+    images = torch.cat([left.view(1, 3, 1, 1).expand(2, 3, 32, 16), right.view(1, 3, 1, 1).expand(2, 3, 32, 16)], 3)
+    painted = torch.stack([left + torch.tensor([0, 0, 0.06]), right + torch.tensor([0, 0.06, 0]), left])
+    alpha = torch.zeros(2, 3, 1, 32, 32)
+    alpha[:, 0, :, :, :10] = alpha[:, 1, :, :, 22:] = 1.0
+    alpha[:, :2, :, :, 10:22] = 0.5
+    rgb = painted[None, :, :, None, None].expand(2, 3, 3, 32, 32)
+    labels = label_map(claim_pixels(network, images, replace(seen, layer_rgb=rgb, layer_alpha=alpha)))
+    assert (labels[..., :16] == 1).all() and (labels[..., 16:] == 2).all()
+
+
+@pytest.mark.parametrize("more", [{"background": "colour"}, {"layer_window": 8}])
+def test_layers_that_are_not_kept_claim_nothing(more):
     images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(1))
-    for more in ({"background": "colour"}, {"layer_window": 8}):
-        network, seen = output(mask_tolerance=0.3, **more)
-        kept = torch.tensor([[True, False, True], [True, True, False]])
-        one = keep_layers(claim_pixels(network, images, seen), kept)
-        other = claim_pixels(network, images, keep_layers(seen, kept))
-        if more.get("background"):
-            torch.testing.assert_close(one.layer_alpha, other.layer_alpha)
-        assert one.layer_alpha.isfinite().all() and other.layer_alpha.isfinite().all()
+    network, seen = output(mask_tolerance=0.3, **more)
+    kept = torch.tensor([[True, False, True], [True, True, False]])
+    claimed = claim_pixels(network, images, keep_layers(seen, kept)).layer_alpha
+    assert claimed.isfinite().all() and not claimed[~kept].any() and claimed[kept].any()
+    # As if they had not been there: their own colours make no difference.
+    other = replace(seen, layer_rgb=seen.layer_rgb * kept[:, :, None, None, None])
+    assert torch.equal(claim_pixels(network, images, keep_layers(other, kept)).layer_alpha, claimed)
 
 
 def test_without_a_tolerance_shares_stay_as_they_are():

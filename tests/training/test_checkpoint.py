@@ -27,12 +27,26 @@ def steps(trainer, first, last):
     return trainer
 
 
-@pytest.mark.parametrize("broken_at", [0, 1, 3, 5, 9, 10])
-def test_resumed_equals_unbroken(tmp_path, broken_at):
-    whole = steps(Trainer(CONFIG), 0, 12)
+LOOKS = configured(
+    losses={"votes": {"weight": 0.05}},
+    training={
+        "memory": 200,
+        "prototype_start": "spectral",
+        "islands_by_looks": True,
+        "warm_up": 0.4,
+        "prototype_restarts": (0.5,),
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("broken_at", "config"), [(at, CONFIG) for at in (0, 1, 3, 5, 9, 10)] + [(at, LOOKS) for at in (5, 9)]
+)
+def test_resumed_equals_unbroken(tmp_path, broken_at, config):
+    whole = steps(Trainer(config), 0, 12)
     checkpoints = Checkpoints(tmp_path, "config")
-    checkpoints.save(steps(Trainer(CONFIG), 0, broken_at), seconds=1.5)
-    resumed = Trainer(CONFIG)
+    checkpoints.save(steps(Trainer(config), 0, broken_at), seconds=1.5)
+    resumed = Trainer(config)
     manifest = checkpoints.restore(resumed)
     assert (resumed.step, manifest.seconds) == (broken_at, 1.5)
     steps(resumed, broken_at, 12)
@@ -40,6 +54,7 @@ def test_resumed_equals_unbroken(tmp_path, broken_at):
     assert ours.keys() == theirs.keys()
     for name in ours:
         assert torch.equal(ours[name], theirs[name]), name
+    assert ("memory_looks" in ours) == config.training.islands_by_looks
 
 
 def test_only_what_is_needed_is_kept(tmp_path):

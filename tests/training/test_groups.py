@@ -1,10 +1,12 @@
 """Groups of descriptors."""
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
+from scipy.sparse import csr_matrix
 
-from tusk.training.groups import even_groups, kmeans_groups, revive, spectral_groups
+from tusk.training.groups import even_groups, islands_by_looks, kmeans_groups, revive, spectral_groups
 
 
 def test_kmeans_finds_separate_clusters_and_fills_up():
@@ -66,3 +68,51 @@ def test_even_groups_are_even_and_sensible():
     for number in range(4):
         own = labels[number * 100 : (number + 1) * 100]
         assert np.bincount(own).max() > 90
+
+
+def pictures(kinds, seed=0):
+    """uint8 (N, 3, 16, 16): each kind's own pattern, with noise."""
+    generator = torch.Generator().manual_seed(seed)
+    patterns = torch.rand(10, 3, 16, 16, generator=generator)
+    noisy = patterns[torch.as_tensor(kinds)] + 0.2 * torch.randn(len(kinds), 3, 16, 16, generator=generator)
+    return (noisy.clamp(0, 1) * 255).to(torch.uint8)
+
+
+@pytest.mark.parametrize("like", [0, 1, 2])
+def test_an_island_goes_where_its_looks_are(like):
+    rng = np.random.default_rng(0)
+    kinds = np.repeat([0, 1, 2, 3], [300, 300, 300, 45])  # 3 is the island, far from all
+    noise = torch.tensor(rng.normal(size=(len(kinds), 6))).float() * 0.1
+    points = F.normalize(torch.eye(4, 6)[kinds] + noise, dim=-1)
+    found = spectral_groups(points, 3, seed=0, looks=pictures(np.where(kinds == 3, like, kinds)))
+    groups = [np.bincount(found.group[kinds == kind].numpy(), minlength=3) for kind in range(4)]
+    assert len({int(counts.argmax()) for counts in groups[:3]}) == 3
+    assert groups[3].argmax() == groups[like].argmax() and groups[3].max() == 45
+    centre = F.normalize(points[torch.as_tensor((kinds == like) | (kinds == 3))].sum(0), dim=-1)
+    assert (found.centres @ centre).max() > 0.99
+
+
+def island(looks, pieces, size=30):
+    """Groups 0 and 1 of 200 in four pieces each, and an island that is in group 0 and looks like `looks`."""
+    kinds = np.repeat([0, 1, looks], [200, 200, size])
+    labels = np.repeat([0, 1, 0], [200, 200, size])
+    parts = np.concatenate([np.arange(400) // 50, 8 + np.arange(size) * pieces // size])
+    ties = (
+        1.0 * (labels[:, None] == labels) * ((np.arange(len(labels)) < 400)[:, None] == (np.arange(len(labels)) < 400))
+    )
+    return labels, islands_by_looks(labels, parts, csr_matrix(ties), pictures(kinds))
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_only_the_island_moves(pieces):
+    before, after = island(looks=1, pieces=pieces)
+    assert np.array_equal(after[:400], before[:400]) and (after[400:] == 1).all()
+
+
+def test_an_island_stays_where_looks_agree_or_tell_nothing_or_it_is_tiny():
+    for looks, size in ((0, 30), (1, 1)):
+        before, after = island(looks=looks, pieces=1, size=size)
+        assert np.array_equal(after, before)
+    labels, parts = np.repeat([0, 1, 0], [200, 200, 30]), np.repeat(np.arange(9), [50] * 8 + [30])
+    noise = torch.randint(0, 256, (430, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    assert np.array_equal(islands_by_looks(labels, parts, csr_matrix(np.eye(430)), noise), labels)

@@ -15,6 +15,15 @@ def test_keeps_the_latest():
     assert memory.latest(3)[:, 0].tolist() == [4, 5, 5]
 
 
+def test_looks_stay_beside_their_descriptors():
+    memory = DescriptorMemory(5)
+    for number in range(6):
+        memory.add(torch.full((2, 1), float(number)), torch.full((2, 3, 16, 16), number, dtype=torch.uint8))
+    assert memory.looks[:, 0, 0, 0].tolist() == memory.latest()[:, 0].tolist() == [3, 4, 4, 5, 5]
+    memory.replace(torch.zeros(1, 1))
+    assert memory.looks is None
+
+
 def test_no_memory_keeps_only_the_newest_batch():
     memory = DescriptorMemory(0)
     memory.add(torch.zeros(4, 2))

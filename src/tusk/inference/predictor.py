@@ -20,7 +20,7 @@ from tusk.inference.gain import gains
 from tusk.inference.inputs import OneImage, each, is_one, to_picture
 from tusk.inference.masks import mask_map
 from tusk.model.keypoints import most_peaks
-from tusk.model.layers import claim_pixels
+from tusk.model.layers import claim_pixels, keep_layers
 from tusk.model.network import Output
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class Predictor:
         images = pixels.permute(0, 3, 1, 2).to(device, torch.float32) / 255
         output = self._network(images, min(self._keypoints, room), missing="empty")
         gain = gains(self._network, images, output)  # (B, K)
+        output = keep_layers(output, (output.score >= self._min_score) & (gain >= self._min_gain))
         output = claim_pixels(self._network, images, output)
         for place, picture in enumerate(pictures):
             yield self._in_original(picture, output, gain, place)
@@ -116,7 +117,6 @@ class Predictor:
         inside = ((xy > -0.5) & (xy < (width - 0.5, height - 0.5))).all(1)
         kept = inside & output.found[place].cpu().numpy()  # (K,)
         score, gained = _array(output.score[place]), _array(gain[place])
-        kept &= (score >= self._min_score) & (gained >= self._min_gain)
         masks = None
         if output.layer_alpha is not None:
             alpha = _array(output.layer_alpha[place, :, 0])  # (K, h, w)

@@ -163,6 +163,8 @@ def trainer_tensors(trainer: Trainer) -> dict[str, Tensor]:
         tensors["memory"] = trainer.memory.latest()
         if trainer.memory.groups is not None:
             tensors["memory_groups"] = trainer.memory.groups
+        if trainer.memory.looks is not None:
+            tensors["memory_looks"] = trainer.memory.looks
     return {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
 
 
@@ -180,7 +182,7 @@ def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
                 }
     trainer.generator.set_state(tensors["generator"])
     trainer.joint.copy_(tensors["joint"])
-    trainer.memory.replace(tensors.get("memory"), tensors.get("memory_groups"))
+    trainer.memory.replace(*(tensors.get(name) for name in ("memory", "memory_groups", "memory_looks")))
 
 
 def _of_network(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

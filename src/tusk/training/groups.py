@@ -9,7 +9,15 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from torch import Tensor
+
+from tusk.training.looks import most_alike
+
+_PIECES = 8  # for each type: small enough to be of one kind
+_LEAST_ISLAND = 0.003  # of all descriptors: of fewer, looks tell too little
+_LOOKERS = 10
+_CLEARLY = 2.0  # times as many votes as its own group's
 
 
 @dataclass(frozen=True)
@@ -39,11 +47,20 @@ def kmeans_groups(descriptors: Tensor, types: int, seed: int, restarts: int = 10
     return Groups(F.normalize(centres, dim=-1).to(descriptors.device), group)
 
 
-def spectral_groups(descriptors: Tensor, types: int, seed: int, *, even: bool = True, neighbours: int = 10) -> Groups:
+def spectral_groups(
+    descriptors: Tensor,
+    types: int,
+    seed: int,
+    *,
+    even: bool = True,
+    neighbours: int = 10,
+    looks: Tensor | None = None,
+) -> Groups:
     """(N, C) -> the groups that spectral clustering finds, and their mean directions.
 
     Each descriptor is tied to its nearest ones, and groups are what few ties connect, whatever their shape. `even`
-    groups are of about the same size. Where there are too few descriptors for that, k-means stands in.
+    groups are of about the same size. Where there are too few descriptors for that, k-means stands in. With `looks`,
+    (N, 3, 16, 16), these say to which group an island belongs, to which no ties lead.
     """
     if len(descriptors) < max(20 * types, 2 * neighbours):
         return kmeans_groups(descriptors, types, seed)
@@ -57,15 +74,57 @@ def spectral_groups(descriptors: Tensor, types: int, seed: int, *, even: bool = 
         ties = kneighbors_graph(descriptors.cpu().numpy(), neighbours)
         ties = (ties + ties.T) / 2
         # Twice as many directions as groups: the first ones part what is far apart, not what is equally many.
-        places = spectral_embedding(ties, n_components=2 * types, random_state=seed, drop_first=False)  # (N, 2*M)
-        places = places / (np.linalg.norm(places, axis=1, keepdims=True) + 1e-12)
+        directions = (2 if looks is None else _PIECES) * types
+        embedded = spectral_embedding(ties, n_components=directions, random_state=seed, drop_first=False)
+        places = _unit_rows(embedded[:, : 2 * types])  # (N, 2*M)
         if even:
             labels = even_groups(places, types, seed)
         else:
             labels = KMeans(types, n_init=10, random_state=seed).fit_predict(places)
+        if looks is not None:
+            pieces = KMeans(directions, n_init=3, random_state=seed).fit_predict(_unit_rows(embedded))
+            labels = islands_by_looks(labels, pieces, ties, looks.cpu())
     group = torch.as_tensor(labels, device=descriptors.device).long()
     sums = descriptors.new_zeros(types, descriptors.shape[1]).index_add(0, group, descriptors)
     return Groups(F.normalize(sums, dim=-1), group)
+
+
+def islands_by_looks(
+    labels: NDArray[np.int64], pieces: NDArray[np.integer], ties: csr_matrix, looks: Tensor
+) -> NDArray[np.int64]:
+    """labels (N,), where pieces of a group that look much more like another group have gone over to that.
+
+    pieces (N,): small parts of the whole, mostly of one kind each; ties (N, N), symmetric; looks (N, 3, 16, 16). Where
+    training has drawn some things so close together that hardly any ties lead out, chance says which group they are in,
+    and their looks know better. Such an island may be one piece or two.
+    """
+    count = int(pieces.max()) + 1
+    member = csr_matrix((np.ones(len(pieces)), (np.arange(len(pieces)), pieces)), shape=(len(pieces), count))
+    between = (member.T @ ties @ member).toarray()  # (P, P)
+    total = np.maximum(between.sum(1), 1e-12)
+    share = between / np.minimum(total[:, None], total)
+    np.fill_diagonal(share, 0)
+    group = np.array([np.bincount(labels[pieces == piece]).argmax() for piece in range(count)])  # (P,)
+    islands = [{piece} for piece in range(count)]
+    islands += [{piece, int(share[piece].argmax())} for piece in range(count)]
+    found = labels.copy()
+    for island in islands:
+        numbers = sorted(island)
+        inside = np.isin(pieces, numbers)
+        own = group[numbers[0]]
+        if group[numbers[-1]] != own or inside.sum() < _LEAST_ISLAND * len(pieces):
+            continue
+        outside = np.flatnonzero(~inside)
+        like = labels[outside[most_alike(looks[inside], looks[outside], _LOOKERS).numpy()]]  # (n, lookers)
+        votes = np.bincount(like.ravel(), minlength=own + 1)
+        if votes.max() >= _CLEARLY * votes[own] and votes.argmax() != own:
+            found[inside] = votes.argmax()
+    return found
+
+
+def _unit_rows(places: NDArray[np.floating]) -> NDArray[np.floating]:
+    unit: NDArray[np.floating] = places / (np.linalg.norm(places, axis=1, keepdims=True) + 1e-12)
+    return unit
 
 
 def even_groups(places: NDArray[np.floating], groups: int, seed: int, restarts: int = 6) -> NDArray[np.int64]:

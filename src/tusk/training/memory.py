@@ -15,7 +15,7 @@ class DescriptorMemory:
 
     Once it is told the groups of what it holds, it also knows those of what is added: the group of most of its nearest.
     Where groups are expected to be `even`, a small group's voices count for more. Otherwise, of two groups that touch,
-    the larger one wins newcomers from the smaller until that is gone.
+    the larger one wins newcomers from the smaller until that is gone. Looks are kept beside descriptors, if given.
     """
 
     def __init__(self, size: int, *, even: bool = False) -> None:
@@ -23,18 +23,21 @@ class DescriptorMemory:
         self.even = even
         self._kept: Tensor | None = None
         self.groups: Tensor | None = None  # (N,) numbers from 0, where known
+        self.looks: Tensor | None = None  # uint8 (N, 3, 16, 16)
 
     def __len__(self) -> int:
         return 0 if self._kept is None else len(self._kept)
 
-    def add(self, descriptors: Tensor) -> None:
-        """descriptors (N, C), detached."""
+    def add(self, descriptors: Tensor, looks: Tensor | None = None) -> None:
+        """descriptors (N, C), detached; looks (N, 3, 16, 16), always or never."""
         size = max(self.size, len(descriptors))
         if self.groups is not None:
             joined = self.votes(descriptors, int(self.groups.max()) + 1).argmax(-1)
             self.groups = torch.cat([self.groups, joined])[-size:]
         everything = descriptors if self._kept is None else torch.cat([self._kept, descriptors])
         self._kept = everything[-size:]
+        if looks is not None:
+            self.looks = (looks if self.looks is None else torch.cat([self.looks, looks]))[-size:]
 
     def votes(self, descriptors: Tensor, groups: int) -> Tensor:
         """(N, C) -> (N, groups): how the nearest descriptors in memory are shared out among the groups."""
@@ -52,9 +55,9 @@ class DescriptorMemory:
         sums = torch.zeros_like(before).index_add(0, self.groups, self._kept.to(before.dtype))
         return torch.where(sums.norm(dim=-1, keepdim=True) > 0, F.normalize(sums, dim=-1), before)
 
-    def replace(self, descriptors: Tensor | None, groups: Tensor | None = None) -> None:
-        """Forget everything but these, (N, C), and their groups (N,)."""
-        self._kept, self.groups = descriptors, groups
+    def replace(self, descriptors: Tensor | None, groups: Tensor | None = None, looks: Tensor | None = None) -> None:
+        """Forget everything but these, (N, C), their groups (N,) and their looks (N, 3, 16, 16)."""
+        self._kept, self.groups, self.looks = descriptors, groups, looks
 
     def latest(self, count: int | None = None) -> Tensor:
         """(N, C): all, or at most `count` of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 
 import torch
@@ -19,11 +19,13 @@ from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.keypoints import read_bilinear
 from tusk.model.network import Encoding, Network, standardise_map
 from tusk.training.distributed import Ranks
+from tusk.training.looks import looks_around
 from tusk.training.memory import DescriptorMemory
 
 Reconstruction = Callable[[Tensor, Tensor], Tensor]
 
 _BARE = 0.2  # a keypoint where less than this is unexplained lies on the background (a quarter of the mean error)
+_AROUND = 1.5  # windows: what a keypoint looks like is a little more than the thing
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,21 @@ class Terms:
 
 @dataclass(frozen=True)
 class Described:
-    """The descriptors of a step, for the prototypes."""
+    """The keypoints of a step, for the prototypes."""
 
     descriptors: Tensor  # (2n, K, C)
     stands: Tensor  # (2n, K) bool: False for a keypoint that lies on the bare background and is of no type
+    looks: Tensor | None  # uint8 (2n, K, 3, 16, 16), if asked for
+
+    @staticmethod
+    def joined(parts: Sequence[Described]) -> Described:
+        """All keypoints of these in one row: descriptors (N, C), stands (N,), looks (N, 3, 16, 16); detached."""
+        looks = [part.looks.flatten(0, 1) for part in parts if part.looks is not None]
+        return Described(
+            torch.cat([part.descriptors.detach().flatten(0, 1) for part in parts]),
+            torch.cat([part.stands.flatten() for part in parts]),
+            torch.cat(looks) if looks else None,
+        )
 
 
 class Objective(nn.Module):
@@ -151,7 +164,11 @@ class Objective(nn.Module):
             information = information_weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
         moved = (score_equivariance, feature_equivariance)
         terms = Terms(reconstruction, kmeans, *moved, contrast, information, quantisation, opacity, foreground, votes)
-        return terms, Described(seen.descriptors, stands)
+        looks = None
+        if training.islands_by_looks:
+            places = network.to_image(seen.keypoints.xy.detach())
+            looks = looks_around(images, places, _AROUND * network.config.window)
+        return terms, Described(seen.descriptors, stands, looks)
 
     def _votes(self, descriptors: Tensor) -> Tensor:
         """descriptors (N, C): the cross-entropy of their types, told to be the groups of their nearest in memory."""

@@ -104,10 +104,11 @@ class Trainer:
         first = sample_warp(training.first_warp, pairs, self.generator, self.device)[own].images(first)
         warp = sample_warp(training.second_warp, pairs, self.generator, self.device)[own]
         second = warp.images(first)
-        losses, descriptors, stands = self._network_step(first, second, warp, progress)  # (2n*K, C), (2n*K,), fixed
+        losses, described = self._network_step(first, second, warp, progress)
 
-        descriptors = self.ranks.gather(descriptors)[self.ranks.gather(stands)]
-        self.memory.add(descriptors)
+        stands = self.ranks.gather(described.stands)
+        descriptors = self.ranks.gather(described.descriptors)[stands]  # fixed from here on
+        self.memory.add(descriptors, None if described.looks is None else self.ranks.gather(described.looks)[stands])
         if progress >= training.warm_up and len(descriptors):  # none, where all keypoints lie on the bare background
             self._maybe_recentre(progress)
             self._maybe_revive(progress)
@@ -124,7 +125,8 @@ class Trainer:
 
     def _network_step(
         self, first: Tensor, second: Tensor, warp: Warp, progress: float
-    ) -> tuple[dict[str, float], Tensor, Tensor]:
+    ) -> tuple[dict[str, float], Described]:
+        """-> each term of the loss, and all keypoints of this process: descriptors (2n*K, C) and so on."""
         training = self.config.training
         pairs = len(first)
         part = pairs if training.micro_batch is None else min(pairs, training.micro_batch // 2)
@@ -167,8 +169,7 @@ class Trainer:
             if weight.grad is not None:
                 weight.grad.copy_(self.ranks.mean(weight.grad))
             self.prototype_optimiser.step()
-        descriptors = torch.cat([found.descriptors.detach().flatten(0, 1) for found in described])
-        return losses, descriptors, torch.cat([found.stands.flatten() for found in described])
+        return losses, Described.joined(described)
 
     def _prototype_steps(self, descriptors: Tensor) -> float:
         """The descriptors do not change in these steps: they were encoded once, with the network's own step."""
@@ -196,7 +197,8 @@ class Trainer:
         def groups() -> Groups:
             descriptors, types = self.memory.latest(), self.config.model.types
             if training.prototype_start == "spectral":
-                return spectral_groups(descriptors, types, training.seed, even=self.expect_even)
+                seed, looks = training.seed, self.memory.looks
+                return spectral_groups(descriptors, types, seed, even=self.expect_even, looks=looks)
             return kmeans_groups(descriptors, types, training.seed)
 
         found: Groups = self.ranks.from_first(groups)
