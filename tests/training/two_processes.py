@@ -28,12 +28,23 @@ def first_step(kind, ranks):
             },
             "training": {"batch": 16},
         },
+        "looks": {
+            "training": {
+                "batch": 16,
+                "memory": 500,
+                "prototype_start": "spectral",
+                "islands_by_looks": True,
+                "warm_up": 1,
+            },
+        },
     }[kind]
     trainer = Trainer(configured(**parts), ranks)
     images = next(squares(8))
     trainer.train_step(images[trainer.ranks.part(8)], 0.0)
     tensors = {f"gradient/{place}": parameter.grad.clone() for place, parameter in enumerate(trainer.body)}
     tensors["prototypes"] = trainer.network.prototypes.weight.detach().clone()
+    if trainer.memory.looks is not None:  # of each process's keypoints, one after the other
+        tensors["looks"] = trainer.memory.looks.double().flatten(1).sum(1).sort().values
     torch.set_default_dtype(torch.float32)
     return trainer, tensors
 
