@@ -116,3 +116,10 @@ def test_an_island_stays_where_looks_agree_or_tell_nothing_or_it_is_tiny():
     labels, parts = np.repeat([0, 1, 0], [200, 200, 30]), np.repeat(np.arange(9), [50] * 8 + [30])
     noise = torch.randint(0, 256, (430, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     assert np.array_equal(islands_by_looks(labels, parts, csr_matrix(np.eye(430)), noise), labels)
+
+
+def test_a_rare_kind_is_not_taken_for_an_island():
+    labels = np.repeat([0, 1, 2], [200, 200, 30])
+    parts = np.repeat(np.arange(9), [50] * 8 + [30])
+    looks = pictures(np.repeat([0, 1, 0], [200, 200, 30]))
+    assert np.array_equal(islands_by_looks(labels, parts, csr_matrix(np.eye(430)), looks), labels)

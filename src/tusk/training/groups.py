@@ -112,7 +112,9 @@ def islands_by_looks(
         numbers = sorted(island)
         inside = np.isin(pieces, numbers)
         own = group[numbers[0]]
-        if group[numbers[-1]] != own or inside.sum() < _LEAST_ISLAND * len(pieces):
+        small = inside.sum() < _LEAST_ISLAND * len(pieces)
+        # What is most of its group is no island of it: a rare kind of thing has few of its own to be like.
+        if group[numbers[-1]] != own or small or 2 * inside.sum() > (labels == own).sum():
             continue
         outside = np.flatnonzero(~inside)
         like = labels[outside[most_alike(looks[inside], looks[outside], _LOOKERS).numpy()]]  # (n, lookers)
