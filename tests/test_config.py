@@ -32,8 +32,6 @@ def test_a_schedule_stays_between_its_points(progress):
         {"losses": {"opacity": {"weight": 0.1}}},
         {"model": {"variance": float("nan")}},
         {"training": {"batch": 31}},
-        {"training": {"settle": 0.5}},
-        {"model": {"norms": "settling"}},
         {"training": {"islands_by_looks": True, "memory": 100}},
         {"training": {"islands_by_looks": True, "prototype_start": "spectral"}},
         {"training": {"window": [[0.0, 21], [0.5, 15]]}, "model": {"window": 13}},

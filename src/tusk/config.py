@@ -107,9 +107,6 @@ class ModelConfig(Part):
     """Levels of the U-Nets."""
     stride: Literal[1, 2, 4] = 1
     """The network runs at 1/stride of the image's size; locations stay in image pixels."""
-    norms: Literal["image", "settling"] = "image"
-    """The encoder's norms go by each image's own mean and variance (the paper), or later on by the usual ones of the
-    training images, from `training.settle` on: a thing is then the same in a crowd as alone."""
     padding: Literal["zeros", "replicate"] = "zeros"
     """What the encoder sees beyond the image's edge. Zeros, as in the paper, tell it where the edge is: the corners of
     an image can then become keypoints, and places in it types."""
@@ -333,8 +330,6 @@ class TrainingConfig(Part):
     the first three quarters of the training, so that what is found can settle."""
     warm_up: Fraction = 0.0
     """Share of the training before the prototypes start."""
-    settle: Fraction | None = None
-    """Share of the training after which norms that are `settling` settle."""
     memory: Annotated[int, Field(ge=0)] = 0
     """How many of the latest descriptors are kept for k-means and for the prototypes' loss beside the batch's own."""
     alternate: bool = True
@@ -373,8 +368,6 @@ class Config(Part):
             raise ValueError(
                 f"training.window must end at model.window, {self.model.window}: that is the one in use after training"
             )
-        if (self.model.norms == "settling") != (training.settle is not None):
-            raise ValueError("model.norms 'settling' and training.settle need each other: how, and when")
         if training.islands_by_looks and (training.prototype_start != "spectral" or not training.memory):
             raise ValueError(
                 "training.islands_by_looks needs prototype_start 'spectral' and a memory: they find islands"

@@ -7,7 +7,6 @@ import torch
 from safetensors.torch import save_file
 
 from tests.training.test_trainer import configured, squares
-from tusk.model.norms import settling_norms
 from tusk.training.distributed import join_ranks, leave_ranks
 from tusk.training.trainer import Trainer
 
@@ -29,15 +28,13 @@ def first_step(kind, ranks):
             },
             "training": {"batch": 16},
         },
-        "remembered": {
-            "model": {"norms": "settling"},
+        "looks": {
             "training": {
                 "batch": 16,
                 "memory": 500,
                 "prototype_start": "spectral",
                 "islands_by_looks": True,
                 "warm_up": 1,
-                "settle": 0.01,
             },
         },
     }[kind]
@@ -48,8 +45,6 @@ def first_step(kind, ranks):
     tensors["prototypes"] = trainer.network.prototypes.weight.detach().clone()
     if trainer.memory.looks is not None:  # of each process's keypoints, one after the other
         tensors["looks"] = trainer.memory.looks.double().flatten(1).sum(1).sort().values
-    for place, norm in enumerate(settling_norms(trainer.network)):
-        tensors[f"norm/{place}"] = torch.stack([norm.usual_mean, norm.usual_variance])
     torch.set_default_dtype(torch.float32)
     return trainer, tensors
 

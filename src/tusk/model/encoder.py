@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tusk.model.norms import SettlingNorm
 from tusk.model.unet import Padding, UNet
 
 
@@ -18,22 +15,13 @@ class Encoder(nn.Module):
     With a stride s the image is folded s x s pixels to a channel first, so that everything runs at 1/s of the size.
     """
 
-    def __init__(
-        self,
-        channels: int,
-        width: int,
-        levels: int,
-        stride: int,
-        padding: Padding = "zeros",
-        norms: Literal["image", "settling"] = "image",
-    ) -> None:
+    def __init__(self, channels: int, width: int, levels: int, stride: int, padding: Padding = "zeros") -> None:
         super().__init__()
         self.stride = stride
-        settling = norms == "settling"
-        self.unet = UNet(3 * stride**2, channels, width, levels, padding, settling=settling)
+        self.unet = UNet(3 * stride**2, channels, width, levels, padding)
         self.head = nn.Sequential(
             nn.Conv2d(channels, channels, 3, padding=1, padding_mode=padding),
-            SettlingNorm(channels, channels) if settling else nn.GroupNorm(channels, channels),
+            nn.GroupNorm(channels, channels),
             nn.ReLU(inplace=True),
             nn.Conv2d(channels, 1, 3, padding=1, padding_mode=padding),
             # One group over the whole map: the score ranks the places of one image, it does not tell "empty".

@@ -55,7 +55,7 @@ class Network(nn.Module):
         super().__init__()
         self.config = config
         size = (config.channels, config.width, config.levels, config.stride)
-        self.encoder = Encoder(*size, config.padding, config.norms)
+        self.encoder = Encoder(*size, config.padding)
         self.descriptor_space = DescriptorSpace(config.channels, config.descriptor_space)
         self.prototypes = Prototypes(config.types, config.channels, config.type_distance, config.type_scale)
         self.decoder = Decoder(*size, config.decode, config.layer_window, config.background, tint=config.layer_tint)

@@ -8,23 +8,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tusk.model.norms import SettlingNorm
-
 Padding = Literal["zeros", "replicate"]
 
 
 class DoubleConv(nn.Module):
     """Twice (3x3 convolution, GroupNorm, ReLU), the size unchanged."""
 
-    def __init__(
-        self, inputs: int, outputs: int, groups: int, padding: Padding = "zeros", *, settling: bool = False
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, groups: int, padding: Padding = "zeros") -> None:
         super().__init__()
-        norm = SettlingNorm if settling else nn.GroupNorm
         self.conv1 = nn.Conv2d(inputs, outputs, 3, padding=1, padding_mode=padding)
-        self.norm1 = norm(groups, outputs)
+        self.norm1 = nn.GroupNorm(groups, outputs)
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, padding_mode=padding)
-        self.norm2 = norm(groups, outputs)
+        self.norm2 = nn.GroupNorm(groups, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.after_first(self.conv1(x))
@@ -42,18 +37,15 @@ class UNet(nn.Module):
     Level i is `width * 2**i` channels wide and has `width` groups at every level, so the first is an instance norm.
     """
 
-    def __init__(
-        self, inputs: int, outputs: int, width: int, levels: int, padding: Padding = "zeros", *, settling: bool = False
-    ) -> None:
+    def __init__(self, inputs: int, outputs: int, width: int, levels: int, padding: Padding = "zeros") -> None:
         super().__init__()
         widths = [width * 2**level for level in range(levels)]
         self.down = nn.ModuleList(
-            DoubleConv(before, after, width, padding, settling=settling)
-            for before, after in zip([inputs, *widths], widths, strict=False)
+            DoubleConv(before, after, width, padding) for before, after in zip([inputs, *widths], widths, strict=False)
         )
         # Upwards from the second-deepest level to the first: each takes what comes from below beside its own skip.
         self.up = nn.ModuleList(
-            DoubleConv(widths[level + 1] + widths[level], widths[level], width, padding, settling=settling)
+            DoubleConv(widths[level + 1] + widths[level], widths[level], width, padding)
             for level in reversed(range(levels - 1))
         )
         self.last = nn.Conv2d(width, outputs, 1)

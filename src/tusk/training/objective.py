@@ -18,7 +18,6 @@ from tusk.losses.foreground import foreground_loss, unexplained
 from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.keypoints import read_bilinear
 from tusk.model.network import Encoding, Network, standardise_map
-from tusk.model.norms import settling_norms
 from tusk.training.distributed import Ranks
 from tusk.training.looks import looks_around
 from tusk.training.memory import DescriptorMemory
@@ -87,8 +86,6 @@ class Objective(nn.Module):
         self.ranks = ranks
         self._reconstruction_loss = reconstruction_loss
         network.descriptor_space.over_ranks = ranks.mean
-        for norm in settling_norms(network):
-            norm.over_ranks = ranks.mean
         types = config.model.types
         # How types met in the last batches; all zeros before the first.
         self.register_buffer("joint", torch.zeros(types, types))

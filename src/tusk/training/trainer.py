@@ -23,14 +23,12 @@ from tusk.errors import UsageError, UserError
 from tusk.geometry.warp import Warp, sample_warp
 from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
 from tusk.model.network import seeded_network
-from tusk.model.norms import settling_norms
 from tusk.training.distributed import Ranks
 from tusk.training.groups import Groups, kmeans_groups, revive, spectral_groups
 from tusk.training.memory import DescriptorMemory
 from tusk.training.objective import Described, Objective, Terms, prototype_loss
 
 _SETTLED = 0.75  # share of the training after which types are left as they are
-_WATCH = 0.03  # share of the training in which norms watch before they settle
 
 
 class NotFiniteError(UserError):
@@ -97,11 +95,6 @@ class Trainer:
         began = time.perf_counter()
         for group in self.network_optimiser.param_groups:
             group["lr"] = learning_rate(training, progress) * self.rate_factor
-
-        if training.settle is not None:
-            watch = training.settle - _WATCH <= progress
-            for norm in settling_norms(self.network):
-                norm.set_mode("settled" if progress >= training.settle else "watch" if watch else "image")
 
         first = images.to(self.device, self.body[0].dtype).div_(255)  # (n, 3, H, W)
         pairs = len(first) * self.ranks.world
