@@ -251,6 +251,14 @@ class ForegroundConfig(Part):
     """What is unexplained is blurred over a window of this many image pixels; None: over `model.window`."""
 
 
+class FlatConfig(Part):
+    """A keypoint on flat ground, where half a window around it has one colour, marks nothing: its score should be low,
+    and it is of no type. Nothing else tells: it is painted rightly, and the thing that is missed for it has no keypoint
+    that could learn from that."""
+
+    weight: Schedule = 0.0
+
+
 class ContrastConfig(Part):
     """A keypoint should be known again in the other view among all keypoints of the batch."""
 
@@ -280,6 +288,7 @@ class LossesConfig(Part):
     votes: VotesConfig = VotesConfig()
     opacity: OpacityConfig = OpacityConfig()
     foreground: ForegroundConfig = ForegroundConfig()
+    flat: FlatConfig = FlatConfig()
     mutual_information: MutualInformationConfig = MutualInformationConfig()
 
 

@@ -134,6 +134,31 @@ def test_keypoints_on_the_bare_background_are_of_no_type():
     assert 0 < terms.foreground.item() < 0.6
 
 
+def test_keypoints_on_flat_ground_are_of_no_type_and_lose_their_score():
+    trainer = Trainer(configured(losses={"flat": {"weight": 0.5}}))
+    network = trainer.network
+    # Faint noise, so that there are peaks on it: it is flat all the same.
+    images = 0.4 + 0.03 * torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    images[:, :, 4:12, 4:12] = 1.0
+    warp = sample_warp(trainer.config.training.second_warp, 1, torch.Generator().manual_seed(0))
+    terms, found = trainer.objective(images, warp, 0.5)
+    points = network.encode(images).keypoints
+    xy = network.to_image(points.xy)
+    flat = ((xy < 2) | (xy > 14)).any(-1)  # half a window of 7 is 3 pixels: 1 to each side
+    near = ((xy > 3) & (xy < 13)).all(-1)
+    assert flat.any() and not found.stands[flat].any()
+    least, most = 0.5 * (points.score * flat).mean(), 0.5 * (points.score * ~near).mean()
+    assert least.item() - 1e-6 <= terms.flat.item() <= most.item() + 1e-6
+    before = points.score[flat].sum().item()
+    for _ in range(10):
+        trainer.network_optimiser.zero_grad()
+        trainer.objective(images, warp, 0.5)[0].flat.backward()
+        trainer.network_optimiser.step()
+    cells = network.to_map(xy[flat]).round().long()
+    image = flat.nonzero()[:, 0]
+    assert network.encode(images).score_map[image, 0, cells[:, 1], cells[:, 0]].sum().item() < 0.9 * before
+
+
 def test_keypoints_with_other_surroundings_are_not_compared():
     trainer = Trainer(configured(training={"second_warp": {"surroundings": [0.5, 0.6]}}))
     network = trainer.network

@@ -14,6 +14,7 @@ from tusk.geometry.warp import Warp
 from tusk.losses.clustering import kmeans_loss, nearest_prototype_loss, sliced_wasserstein, vector_quantisation
 from tusk.losses.contrast import contrast_loss
 from tusk.losses.equivariance import equivariance_loss, unit_map
+from tusk.losses.flat import flat_loss, on_flat_ground
 from tusk.losses.foreground import foreground_loss, unexplained
 from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.keypoints import read_bilinear
@@ -42,6 +43,7 @@ class Terms:
     opacity: Tensor
     foreground: Tensor
     votes: Tensor
+    flat: Tensor
 
     def total(self) -> Tensor:
         return torch.stack([getattr(self, field.name) for field in fields(self)]).sum()
@@ -129,6 +131,13 @@ class Objective(nn.Module):
                 blur = network.config.window_on_map(losses.foreground.window or network.config.window)
                 foreground = weight * foreground_loss(seen.score_map, bare, blur)
 
+        flatness = zero
+        if (weight := value_at(losses.flat.weight, progress)) > 0:
+            places = network.to_image(seen.keypoints.xy.detach())
+            flat = on_flat_ground(images, places, network.config.window // 4 * 2 + 1)  # (2n, K)
+            flatness = weight * flat_loss(seen.keypoints.score, flat)
+            stands = stands & ~flat
+
         kmeans = votes = zero
         usual = self.ranks.mean(stands.sum().to(images.dtype))  # how many keypoints a process has
         if bool(stands.any()):
@@ -163,7 +172,8 @@ class Objective(nn.Module):
             joint = self._joint(views)
             information = information_weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
         moved = (score_equivariance, feature_equivariance)
-        terms = Terms(reconstruction, kmeans, *moved, contrast, information, quantisation, opacity, foreground, votes)
+        about_types = (contrast, information, quantisation)
+        terms = Terms(reconstruction, kmeans, *moved, *about_types, opacity, foreground, votes, flatness)
         looks = None
         if training.islands_by_looks:
             places = network.to_image(seen.keypoints.xy.detach())

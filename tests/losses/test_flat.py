@@ -1,0 +1,32 @@
+"""Keypoints on flat ground."""
+
+import pytest
+import torch
+
+from tusk.losses.flat import flat_loss, on_flat_ground
+
+
+@pytest.mark.parametrize("ground", [0.0, 0.5, 1.0])
+def test_flat_is_where_nothing_stands_within_the_window(ground):
+    image = torch.full((1, 3, 30, 40), ground)
+    image[0, 1, 12:15, 20:23] = 0.7  # seen in one channel only
+    places = torch.tensor([[0.0, 0], [39, 29], [21, 13], [15.0, 13], [14.0, 13], [21, 22.0]])
+    # A window of 11 reaches 5 pixels to each side.
+    expected = [True, True, False, False, True, True]
+    assert on_flat_ground(image, places[None], 11).tolist() == [expected]
+
+
+def test_faint_noise_is_flat_and_a_faint_thing_is_not():
+    generator = torch.Generator().manual_seed(0)
+    image = 0.3 + 0.03 * torch.rand(1, 3, 20, 20, generator=generator)
+    assert on_flat_ground(image, torch.tensor([[[10.0, 10]]]), 5).item()
+    image[..., 10, 10] += 0.1
+    assert not on_flat_ground(image, torch.tensor([[[10.0, 10]]]), 5).item()
+
+
+def test_only_scores_on_flat_ground_are_lowered():
+    score = torch.tensor([[0.5, 0.9], [0.2, 0.4]], requires_grad=True)
+    loss = flat_loss(score, torch.tensor([[True, False], [False, True]]))
+    assert loss.item() == pytest.approx(0.9 / 4)
+    loss.backward()
+    assert score.grad.tolist() == [[0.25, 0], [0, 0.25]]
