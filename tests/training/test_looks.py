@@ -2,7 +2,7 @@
 
 import torch
 
-from tusk.training.looks import looks_around, most_alike
+from tusk.training.looks import looks_around, looks_to_compare, most_alike
 
 
 def test_a_square_around_each_place():
@@ -25,13 +25,17 @@ def test_a_wider_square_shows_more_and_what_is_outside_is_black():
     assert (looks[1, :, :, :7] == 255).all() and (looks[1, :, :, 9:] == 128).all()
 
 
+def alike(looks, others, count):
+    return most_alike(looks_to_compare(looks), looks_to_compare(others), count)
+
+
 def test_most_alike_whatever_the_brightness_and_above_all_in_the_middle():
     generator = torch.Generator().manual_seed(0)
     looks = torch.randint(0, 120, (5, 3, 16, 16), generator=generator, dtype=torch.uint8)
-    assert most_alike(looks[2:3] * 2, looks, 1).tolist() == [[2]]
+    assert alike(looks[2:3] * 2, looks, 1).tolist() == [[2]]
     other = torch.randint(0, 120, (3, 16, 16), generator=generator, dtype=torch.uint8)
     rim, middle = looks[0].clone(), looks[0].clone()
     rim[:, :3], rim[:, -3:] = other[:, :3], other[:, -3:]
     middle[:, 5:11] = other[:, 5:11]  # as many pixels
-    assert most_alike(looks[:1], torch.stack([middle, rim]), 2).tolist() == [[1, 0]]
-    assert most_alike(looks, looks[:3], 10).shape == (5, 3)
+    assert alike(looks[:1], torch.stack([middle, rim]), 2).tolist() == [[1, 0]]
+    assert alike(looks, looks[:3], 10).shape == (5, 3)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
-from tusk.training.looks import most_alike
+from tusk.training.looks import looks_to_compare, most_alike
 
 _PIECES = 8  # for each type: small enough to be of one kind
 _LEAST_ISLAND = 0.003  # of all descriptors: of fewer, looks tell too little
@@ -107,7 +107,7 @@ def islands_by_looks(
     group = np.array([np.bincount(labels[pieces == piece]).argmax() for piece in range(count)])  # (P,)
     islands = [{piece} for piece in range(count)]
     islands += [{piece, int(share[piece].argmax())} for piece in range(count)]
-    found = labels.copy()
+    found, compared = labels.copy(), looks_to_compare(looks)
     for island in islands:
         numbers = sorted(island)
         inside = np.isin(pieces, numbers)
@@ -117,7 +117,7 @@ def islands_by_looks(
         if group[numbers[-1]] != own or small or 2 * inside.sum() > (labels == own).sum():
             continue
         outside = np.flatnonzero(~inside)
-        like = labels[outside[most_alike(looks[inside], looks[outside], _LOOKERS).numpy()]]  # (n, lookers)
+        like = labels[outside[most_alike(compared[inside], compared[outside], _LOOKERS).numpy()]]  # (n, lookers)
         votes = np.bincount(like.ravel(), minlength=own + 1)
         if votes.max() >= _CLEARLY * votes[own] and votes.argmax() != own:
             found[inside] = votes.argmax()

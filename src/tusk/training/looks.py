@@ -24,17 +24,17 @@ def looks_around(images: Tensor, xy: Tensor, reach: float) -> Tensor:
     return (rows * 255).round().clamp(0, 255).to(torch.uint8)
 
 
-def most_alike(looks: Tensor, others: Tensor, count: int) -> Tensor:
-    """Looks (N, 3, 16, 16) and (P, 3, 16, 16) -> (N, count): the numbers of the others that each is most like.
+def looks_to_compare(looks: Tensor) -> Tensor:
+    """uint8 (N, 3, 16, 16) -> (N, 768) of unit length.
 
     The middle counts most: what stands further off is often another thing's.
     """
-    return (_unit(looks) @ _unit(others).T).topk(min(count, len(others)), dim=-1).indices
-
-
-def _unit(looks: Tensor) -> Tensor:
-    """uint8 (N, 3, 16, 16) -> (N, 768) of unit length."""
     step = (torch.arange(_SIDE, device=looks.device) + 0.5) / _SIDE - 0.5
     far = step[:, None] ** 2 + step**2
     weight = (-far / (2 * 0.3**2)).exp()  # (16, 16)
     return F.normalize((looks.float() * weight).flatten(1), dim=-1)
+
+
+def most_alike(looks: Tensor, others: Tensor, count: int) -> Tensor:
+    """Looks to compare, (N, 768) and (P, 768) -> (N, count): the numbers of the others that each is most like."""
+    return (looks @ others.T).topk(min(count, len(others)), dim=-1).indices

@@ -131,9 +131,8 @@ class Objective(nn.Module):
                 blur = network.config.window_on_map(losses.foreground.window or network.config.window)
                 foreground = weight * foreground_loss(seen.score_map, bare, blur)
 
-        flatness = zero
+        places, flatness = network.to_image(seen.keypoints.xy.detach()), zero  # (2n, K, 2)
         if (weight := value_at(losses.flat.weight, progress)) > 0:
-            places = network.to_image(seen.keypoints.xy.detach())
             flat = on_flat_ground(images, places, network.config.window // 4 * 2 + 1)  # (2n, K)
             flatness = weight * flat_loss(seen.keypoints.score, flat)
             stands = stands & ~flat
@@ -176,7 +175,6 @@ class Objective(nn.Module):
         terms = Terms(reconstruction, kmeans, *moved, *about_types, opacity, foreground, votes, flatness)
         looks = None
         if training.islands_by_looks:
-            places = network.to_image(seen.keypoints.xy.detach())
             looks = looks_around(images, places, _AROUND * network.config.window)
         return terms, Described(seen.descriptors, stands, looks)
 
