@@ -34,16 +34,16 @@ def main() -> None:
     points = []
     for run in chosen.runs:
         row = last_row(run)
-        points.append((float(row["agreement"]), 100 * float(row["both"])))
-        print(f"{run.name}: agreement {points[-1][0]:.3f}, both {points[-1][1]:.1f}")
-    agreement, both = zip(*points, strict=True)
-    rank = spearmanr(agreement, both).statistic
-    print(f"{len(points)} runs, rank correlation {rank:.2f}, the best by agreement has both {max(points)[1]:.1f}")
+        points.append((float(row["score"]), 100 * float(row["both"])))
+        print(f"{run.name}: score {points[-1][0]:.3f}, both {points[-1][1]:.1f}")
+    score, both = zip(*points, strict=True)
+    rank = spearmanr(score, both).statistic
+    print(f"{len(points)} runs, rank correlation {rank:.2f}, the best by score has both {max(points)[1]:.1f}")
 
     figure = Figure(figsize=(5, 3.6), layout="constrained")
     axes = figure.add_subplot()
-    axes.scatter(agreement, both, color="#3465a4")
-    axes.set_xlabel("agreement of the types in two views (no labels)")
+    axes.scatter(score, both, color="#3465a4")
+    axes.set_xlabel("score: agreement of two views x share painted (no labels)")
     axes.set_ylabel("found and of the right type, %")
     axes.set_title(f"{len(points)} runs, rank correlation {rank:.2f}", fontsize=10)
     axes.grid(alpha=0.3)

@@ -7,15 +7,15 @@ import numpy as np
 import torch
 
 from tests.report.subjects import images, subject
-from tusk.report.advice import empty_keypoints, mean_image_error, remarks
+from tusk.report.advice import empty_keypoints, remarks
 from tusk.report.curves import read_charts
 from tusk.report.embedding import embed
 from tusk.report.gallery import type_cards
 from tusk.report.layers import contact, take_apart
 from tusk.report.seen import see
-from tusk.training.health import Health
+from tusk.training.health import Health, mean_image_error
 
-FINE = Health(4, 0.3, 0.9, 0.8, 0.01, 0.9)
+FINE = Health(4, 0.3, 0.9, 0.8, 0.01, 0.9, 0.8)
 
 
 def test_contact_counts_sides_between_things():

@@ -93,6 +93,22 @@ def test_damage_is_refused_by_name(tmp_path):
         checkpoints.restore(trainer)
 
 
+def test_the_score_of_an_older_version_is_not_compared_with_ours(tmp_path):
+    """It went by agreement alone, which is larger: no later checkpoint would ever be the best."""
+    checkpoints, trainer = Checkpoints(tmp_path, "config"), Trainer(CONFIG)
+    checkpoints.save(trainer, seconds=0, score=0.9)
+    for name in ("best.json", "last.json"):
+        values = json.loads((tmp_path / name).read_text())
+        (tmp_path / name).write_text(json.dumps({**values, "version": 1}))
+    assert checkpoints.restore(trainer).step == 0
+    trainer.step = 3
+    checkpoints.save(trainer, seconds=0, score=0.5)
+    assert checkpoints.manifest("best").step == 3
+    trainer.step = 4
+    checkpoints.save(trainer, seconds=0, score=0.4)
+    assert checkpoints.manifest("best").step == 3
+
+
 @pytest.mark.parametrize("fails_at", ["step-", "last.json"])
 def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, fails_at):
     from tusk import files

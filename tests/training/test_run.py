@@ -115,13 +115,15 @@ def test_a_nan_that_stays_stops_the_run_after_three_and_is_named(monkeypatch, tm
 def test_the_model_is_the_best_look_and_every_nth_checkpoint_is_kept(monkeypatch, tmp_path):
     scores = iter([0.7, 0.9, 0.4])
     real = tusk.training.run.check_health
-    monkeypatch.setattr(tusk.training.run, "check_health", lambda *args: replace(real(*args), agreement=next(scores)))
+    monkeypatch.setattr(
+        tusk.training.run, "check_health", lambda *args: replace(real(*args), agreement=next(scores), painted=1.0)
+    )
     training = {"evaluate_every": 5, "keep_every": 4}
     path = run_in(tmp_path, CONFIG.model_copy(update={"training": CONFIG.training.model_copy(update=training)})).train(
         resume=False
     )
     model = load_model(path)
-    assert (model.provenance["agreement"], model.provenance["steps"]) == (0.9, 10)
+    assert (model.provenance["score"], model.provenance["steps"]) == (0.9, 10)
     folder = tmp_path / "checkpoints"
     kept = sorted(int(file.stem.removeprefix("step-")) for file in folder.glob("*.safetensors"))
     assert kept == [4, 8, 10, 12]
@@ -133,7 +135,7 @@ def test_the_model_is_the_best_look_and_every_nth_checkpoint_is_kept(monkeypatch
 def test_looks_before_there_are_types_do_not_count(tmp_path):
     config = configured(training={"steps": 6, "evaluate_every": 2, "warm_up": 1.0})
     path = run_in(tmp_path, config).train(resume=False)
-    assert load_model(path).provenance["agreement"] is None
+    assert load_model(path).provenance["score"] is None
     assert not (tmp_path / "checkpoints" / "best.json").exists()
 
 

@@ -15,7 +15,7 @@ SCORES = {3: 0.4, 4: 0.8, 5: None, 6: 0.8}
 
 def stub(seed, place):
     config = configured(training={"seed": seed})
-    facts = {"seed": seed, "agreement": SCORES[seed], "minutes": 1.0, "steps": 20}
+    facts = {"seed": seed, "score": SCORES[seed], "minutes": 1.0, "steps": 20}
     save_model(place / "model.safetensors", StoredModel(seeded_network(config.model, seed), config, facts))
     return place / "model.safetensors"
 
@@ -26,7 +26,7 @@ def test_the_best_score_wins_and_the_table_says_so(tmp_path):
     assert path == tmp_path / "model.safetensors"
     assert load_model(path).provenance["seed"] == 4
     rows = list(csv.DictReader((tmp_path / "seeds.csv").open()))
-    assert [(row["seed"], row["agreement"], row["kept"]) for row in rows] == [
+    assert [(row["seed"], row["score"], row["kept"]) for row in rows] == [
         ("3", "0.4", "False"),
         ("4", "0.8", "True"),
         ("5", "", "False"),

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tusk.config import Config
 from tusk.report.seen import Seen
-from tusk.training.health import Health
+from tusk.training.health import ALIKE, Health, mean_image_error
 
 _DEAD = 1e-3  # share of the keypoints below which a type counts as unused: as in training/health.py
 _EMPTY = 0.05  # share of the keypoints on nothing that is worth a word
@@ -28,12 +28,6 @@ def remarks(seen: Seen, config: Config, health: Health) -> list[Remark]:
     """What is wrong first."""
     told = [*_types(seen, config), _places(seen, config), _spread(health), _sureness(health, config), _painting(seen)]
     return sorted(told, key=lambda remark: remark.well)
-
-
-def mean_image_error(images: Tensor) -> float:
-    """images (N, 3, H, W) uint8 -> the error of painting the mean of all of them every time."""
-    values = images.float() / 255
-    return float((values - values.mean(0)).square().mean())
 
 
 def empty_keypoints(seen: Seen, window: int) -> Tensor:
@@ -131,7 +125,7 @@ def _sureness(health: Health, config: Config) -> Remark:
 
 def _painting(seen: Seen) -> Remark:
     own, mean = float(seen.error.mean()), mean_image_error(seen.sample.images)
-    if len(seen.sample) < 2 or mean < 1e-9:
+    if len(seen.sample) < 2 or mean < ALIKE:
         return Remark(True, f"The image is painted again with a mean squared error of {own:.4f}.")
     if own >= 0.95 * mean:
         return Remark(

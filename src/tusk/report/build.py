@@ -11,7 +11,7 @@ import numpy as np
 import tusk
 from tusk.config import Config
 from tusk.model.network import Network
-from tusk.report.advice import mean_image_error, remarks
+from tusk.report.advice import remarks
 from tusk.report.curves import read_charts
 from tusk.report.draw import colour_names, type_colours
 from tusk.report.embedding import embed
@@ -23,7 +23,7 @@ from tusk.report.pictures import joined, layered_html, sight_html, sights, type_
 from tusk.report.plots import Confusion, Scatter, chart_html, confusion_html, scatter_html
 from tusk.report.seen import Seen, see
 from tusk.report.subject import Images, Subject
-from tusk.training.health import Health, check_health
+from tusk.training.health import ALIKE, Health, check_health, mean_image_error, share_painted
 from tusk.training.run import Moment, WritePage
 
 _SHOWN = 12
@@ -114,9 +114,8 @@ def _figures(seen: Seen, kinds: Sequence[Kinds], health: Health, types: int) -> 
     used = int((seen.counts(types) > 0).sum())
     figures.append(Figure(f"{used} of {types}", "types in use"))
     figures.append(Figure(f"{health.agreement:.2f}", "agreement of types between two views, from 0 to 1"))
-    mean = mean_image_error(seen.sample.images)
-    if mean > 1e-9:
-        share = max(0.0, 1 - float(seen.error.mean()) / mean)
+    if mean_image_error(seen.sample.images) > ALIKE:
+        share = share_painted(float(seen.error.mean()), seen.sample.images)
         figures.append(Figure(f"{share:.0%}", "of what differs between the images is painted again"))
     return figures
 

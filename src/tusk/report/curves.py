@@ -27,6 +27,7 @@ _LOOKS = (
         "Without a label",
         {
             "agreement": "agreement of two views",
+            "painted": "share that is painted",
             "confidence": "probability of the type",
             "spread": "spread of descriptors",
             "largest_share": "share of the largest type",

@@ -25,7 +25,7 @@ from tusk.files import write_whole
 from tusk.model.network import Network
 from tusk.training.trainer import Trainer
 
-_VERSION = 1
+_VERSION = 2  # 1 had another score
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class Checkpoints:
             values = json.loads(path.read_text(encoding="utf-8"))
             if values.get("version", 0) > _VERSION:
                 raise DataError(str(path), "it is newer than this tusk reads", "upgrade tusk")
-            return Manifest(**values)
+            return Manifest(**values if values.get("version") == _VERSION else {**values, "score": None})
         except FileNotFoundError:
             return None
         except (ValueError, TypeError) as error:

@@ -15,6 +15,7 @@ from tusk.model.network import Network
 from tusk.training.objective import two_views
 
 _PART = 50  # images at a time
+ALIKE = 1e-9  # squared error of the mean image: below it, images do not differ
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,20 @@ class Health:
     spread: float  # of the descriptors: 0 all alike, 1 in all directions
     reconstruction_error: float
     agreement: float  # how much one view's types tell about the other's, from 0 to 1: see `two_view_agreement`
+    painted: float  # share of what differs between the images that is painted again, from 0 to 1
+
+    @property
+    def score(self) -> float:
+        """What runs are compared by. Types can agree on the things that were found while others are missed: that shows
+        in what is painted."""
+        return self.agreement * self.painted
 
     def words(self, types: int) -> str:
         """One line for people."""
         return (
             f"{self.alive_types} of {types} types alive, largest {self.largest_share:.0%}, "
             f"confidence {self.confidence:.2f}, spread {self.spread:.2f}, error {self.reconstruction_error:.4f}, "
-            f"agreement {self.agreement:.3f}"
+            f"agreement {self.agreement:.3f}, painted {self.painted:.0%}"
         )
 
 
@@ -63,7 +71,23 @@ def check_health(network: Network, config: Config, images: Tensor, seed: int) ->
         spread=float(1 - torch.cat(descriptors).mean(0).norm()),
         reconstruction_error=error / len(images),
         agreement=two_view_agreement(first, second),
+        painted=share_painted(error / len(images), images),
     )
+
+
+def share_painted(error: float, images: Tensor) -> float:
+    """1 where nothing is off, 0 where the mean of the images (N, 3, H, W), uint8, would be no worse a guess.
+
+    Images that are all alike leave nothing to tell apart: then it is 1.
+    """
+    mean = mean_image_error(images)
+    return max(0.0, 1 - error / mean) if mean > ALIKE else 1.0
+
+
+def mean_image_error(images: Tensor) -> float:
+    """images (N, 3, H, W) uint8 -> the error of painting the mean of all of them every time."""
+    values = images.float() / 255
+    return float((values - values.mean(0)).square().mean())
 
 
 def two_view_agreement(first: Tensor, second: Tensor) -> float:

@@ -177,13 +177,13 @@ class Run:
         """How the run is doing."""
         health = check_health(trainer.network, self.config, self.look.images, self.config.training.seed)
         figures = task_figures(trainer.network, self.config, self.look.images, self.look.truths, self.look.class_count)
-        log.look(trainer.step, {**asdict(health), **figures})
+        log.look(trainer.step, {**asdict(health), "score": health.score, **figures})
         self.show.look(trainer.step, health, self.config.model.types, figures)
         return health
 
     def _score(self, trainer: Trainer, health: Health) -> float | None:
         """The run's unsupervised score, once there are types to score."""
-        return health.agreement if trainer.centred and trainer.progress_before >= self.config.training.warm_up else None
+        return health.score if trainer.centred and trainer.progress_before >= self.config.training.warm_up else None
 
     def _page(self, network: Network, moment: Moment) -> None:
         """A page is worth a warning where it fails, but not the training."""
@@ -220,7 +220,7 @@ class Run:
             "seed": self.config.training.seed,
             "minutes": round(spent / 60, 2),
             "steps": trainer.step if best is None else best.step,
-            "agreement": None if best is None or best.score is None else round(best.score, 4),
+            "score": None if best is None or best.score is None else round(best.score, 4),
         }
         save_model(path, StoredModel(_in_use(trainer.network), self.config, provenance))
         if best is None or best.step == trainer.step:

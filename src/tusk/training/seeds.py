@@ -1,7 +1,7 @@
 """Several trainings that differ in their seed alone, of which the best is kept, judged without a label.
 
-The score is `Health.agreement`: how much the types of one view tell about those of another, on images that training
-does not see. `docs/method.md` says how well it tracks accuracy.
+The score is `Health.score`: how much the types of one view tell about those of another, times the share of the images
+that is painted, on images that training does not see. `docs/method.md` says how well it tracks accuracy.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def train_seeds(
 
     facts = {seed: load_model(path).provenance for seed, path in models.items()}
     # A run without a score (no types yet) loses against any that has one; among equals the first wins.
-    best = max(seeds, key=lambda seed: -1.0 if facts[seed]["agreement"] is None else float(facts[seed]["agreement"]))
+    best = max(seeds, key=lambda seed: -1.0 if facts[seed]["score"] is None else float(facts[seed]["score"]))
     rows = io.StringIO()
     table = csv.writer(rows, lineterminator="\n")
-    table.writerow(["seed", "agreement", "minutes", "steps", "kept"])
+    table.writerow(["seed", "score", "minutes", "steps", "kept"])
     for seed, fact in facts.items():
-        table.writerow([seed, fact["agreement"], fact["minutes"], fact["steps"], seed == best])
-        say(f"Seed {seed}: agreement {fact['agreement']}, {fact['minutes']} minutes{', kept' if seed == best else ''}")
+        table.writerow([seed, fact["score"], fact["minutes"], fact["steps"], seed == best])
+        say(f"Seed {seed}: score {fact['score']}, {fact['minutes']} minutes{', kept' if seed == best else ''}")
     write_whole(folder / "seeds.csv", rows.getvalue().encode())
     page = models[best].with_name("report.html")
     if page.is_file():

@@ -1,0 +1,62 @@
+"""Points against masks of nuclei, on pictures that training has not seen.
+
+    python benchmarks/nuclei.py NUCLEI --list nuclei-train.txt      # three of four pictures, to train on
+    tusk train nuclei-train.txt --preset mnist-hard --keypoints 30 --types 3 --out runs/nuclei
+    python benchmarks/nuclei.py NUCLEI --model runs/nuclei          # every fourth
+
+NUCLEI holds `images` and `labels` (16 bit, 0 for the background, i for nucleus i) of the same names, as made from the
+2018 Data Science Bowl. A point counts if its gain passes the threshold that the gains of the training pictures give; no
+label is used for that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from scipy.ndimage import center_of_mass
+
+import tusk
+from tusk.inference.counts import gain_threshold
+
+NEAR = 8.0  # pixels from the middle of a nucleus
+
+
+def main() -> None:
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("nuclei", type=Path)
+    flags.add_argument("--list", type=Path, help="write the names of the training pictures here, and stop")
+    flags.add_argument("--model", help="a run or a model file")
+    chosen = flags.parse_args()
+    pictures = sorted((chosen.nuclei / "images").absolute().iterdir())
+    held_out = pictures[3::4]
+    training = [picture for picture in pictures if picture not in held_out]
+    if chosen.list is not None:
+        chosen.list.write_text("".join(f"{picture}\n" for picture in training), encoding="utf-8")
+        return
+    if chosen.model is None:
+        sys.exit("Give --list FILE or --model RUN.")
+    model = tusk.load(chosen.model)
+    least = gain_threshold(np.concatenate([found.gain for found in model.detect(training)]))
+    points = on = nuclei = near = 0
+    for picture, found in zip(held_out, model.detect(held_out), strict=True):
+        labels = np.array(Image.open(chosen.nuclei / "labels" / picture.name))
+        xy = found.xy[found.gain >= least]  # (N, 2)
+        columns, rows = xy.round().astype(int).T
+        points += len(xy)
+        on += int((labels[rows, columns] > 0).sum())
+        middles = np.array(center_of_mass(labels > 0, labels, np.unique(labels[labels > 0])))[:, ::-1]  # (n, 2)
+        away = np.linalg.norm(middles[:, None] - xy[None], axis=2)  # (n, N)
+        nuclei += len(middles)
+        near += int((away.min(1, initial=np.inf) <= NEAR).sum())
+    print(
+        f"{len(held_out)} pictures: of {points} points with a gain of at least {least:.2f}, {on / points:.1%} lie on "
+        f"nuclei; of {nuclei} nuclei, {near / nuclei:.1%} have a point within {NEAR:.0f} pixels"
+    )
+
+
+if __name__ == "__main__":
+    main()
