@@ -29,6 +29,7 @@ def test_a_schedule_stays_between_its_points(progress):
         {"model": {"decode": "layers", "layer_window": 60}},
         {"model": {"background": "colour"}},
         {"model": {"mask_tolerance": 0.1}},
+        {"model": {"decode": "layers", "second_looks": 1}},
         {"losses": {"opacity": {"weight": 0.1}}},
         {"model": {"variance": float("nan")}},
         {"training": {"batch": 31}},

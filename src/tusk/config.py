@@ -135,6 +135,8 @@ class ModelConfig(Part):
     mask_tolerance: Positive | None = None
     """Masks give a pixel to the layer whose share in it and whose colour fit best; this is by how much a fitting colour
     may usually differ. None: by the shares alone, as in the paper."""
+    second_looks: Annotated[int, Field(ge=0)] = 0
+    """In use, up to so many keypoints of an image are put where it is least well painted, if that mends enough."""
     type_distance: Literal["norm", "mean-square"] = "norm"
     """Distance of a descriptor from a prototype; `mean-square` is the authors' variant."""
     type_scale: Positive = 1.0
@@ -169,6 +171,8 @@ class ModelConfig(Part):
             raise ValueError("layer_tint needs decode 'layers'")
         if self.background != "none" and self.decode != "layers":
             raise ValueError("background needs decode 'layers'")
+        if self.second_looks and self.background == "none":
+            raise ValueError("second_looks need a background: without one, every pixel is painted by some layer")
         return self
 
 

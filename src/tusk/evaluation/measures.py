@@ -28,6 +28,7 @@ from tusk.evaluation.sample import Progress, Sample
 from tusk.evaluation.tally import ObjectTally
 from tusk.inference.counts import gain_threshold
 from tusk.inference.gain import gains
+from tusk.inference.look import look
 from tusk.model.layers import claim_pixels, keep_layers
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel
@@ -130,7 +131,7 @@ def measure_objects(job: Job) -> Measured:
     tally, worth, found = ObjectTally(job.types), [], []
     threshold, notes = _threshold(job)
     for batch in job.sample.batches(job.asked.batch, "looking at objects", job.progress):
-        output = job.network(batch.images, job.keypoints, missing="empty")
+        output = look(job.network, batch.images, job.keypoints)
         if threshold is not None:
             gain = gains(job.network, batch.images, output)
             worth.append(gain.numpy())
@@ -180,7 +181,7 @@ def _threshold(job: Job) -> tuple[float | None, list[str]]:
         return None, [f"objects are not counted, since that needs training images ({job.no_training})"]
     worth = []
     for batch in sample.batches(job.asked.batch, "gains on training images", job.progress, truth=False):
-        output = job.network(batch.images, job.keypoints, missing="empty")
+        output = look(job.network, batch.images, job.keypoints)
         worth.append(gains(job.network, batch.images, output)[output.found].numpy())
     threshold = gain_threshold(np.concatenate(worth))
     if math.isinf(threshold):

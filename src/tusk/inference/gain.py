@@ -11,7 +11,7 @@ from tusk.model.network import Network, Output
 # Pixels that are decoded at once: with the narrow networks of use that is about 100 MB, whatever K is.
 _PIXELS_AT_ONCE = 1 << 18
 # A background's share is only known as what the layers leave of 1, and that no finer than this.
-_LEAST_BEHIND = 1e-6
+LEAST_BEHIND = 1e-6
 
 
 @torch.no_grad()
@@ -57,7 +57,7 @@ def _by_compositing(network: Network, images: Tensor, output: Output) -> Tensor:
     colour, share = left[:, :, :3], left[:, :, 3:]
     background = network.background(images)  # (B, 3, H, W)
     if background is not None:
-        behind = (1 - alpha.sum(1, keepdim=True)).clamp_min(_LEAST_BEHIND)  # (B, 1, 1, H, W)
+        behind = (1 - alpha.sum(1, keepdim=True)).clamp_min(LEAST_BEHIND)  # (B, 1, 1, H, W)
         colour = colour + behind * background[:, None]
         share = share + behind
     # What no layer covers any more is black, as it is in the decoder.
@@ -66,6 +66,11 @@ def _by_compositing(network: Network, images: Tensor, output: Output) -> Tensor:
     return torch.where(output.found, worse, 0.0)
 
 
+def error_map(painted: Tensor, images: Tensor) -> Tensor:
+    """(..., 3, H, W) each -> (..., H, W): squared error, mean over channels."""
+    return (painted - images).square().mean(-3)
+
+
 def _error(painted: Tensor, images: Tensor) -> Tensor:
-    """(..., 3, H, W) each -> (...): squared error, mean over channels, sum over pixels."""
-    return (painted - images).square().mean(-3).sum((-2, -1))
+    """The same, summed over pixels: (...)."""
+    return error_map(painted, images).sum((-2, -1))

@@ -18,6 +18,7 @@ from tusk.inference.detections import Detections
 from tusk.inference.fitting import FittedPicture, fit_picture
 from tusk.inference.gain import gains
 from tusk.inference.inputs import OneImage, each, is_one, to_picture
+from tusk.inference.look import look
 from tusk.inference.masks import mask_map
 from tusk.model.keypoints import most_peaks
 from tusk.model.layers import claim_pixels, keep_layers
@@ -102,7 +103,7 @@ class Predictor:
         pixels = torch.from_numpy(np.stack([picture.pixels for picture in pictures]))  # (B, H, W, 3)
         device = next(self._network.parameters()).device
         images = pixels.permute(0, 3, 1, 2).to(device, torch.float32) / 255
-        output = self._network(images, min(self._keypoints, room), missing="empty")
+        output = look(self._network, images, min(self._keypoints, room))
         gain = gains(self._network, images, output)  # (B, K)
         output = keep_layers(output, (output.score >= self._min_score) & (gain >= self._min_gain))
         output = claim_pixels(self._network, images, output)

@@ -111,9 +111,17 @@ class Network(nn.Module):
             config.temperature,
             count_border=config.count_border,
         )
-        read = read_bilinear if config.descriptor_read == "bilinear" else read_truncated
-        descriptors, statistics = self.descriptor_space(read(feature_map, points.xy))  # (B, K, C)
+        descriptors, statistics = self.descriptor_space(self._read(feature_map, points.xy))  # (B, K, C)
         return Encoding(feature_map, score_map, points, descriptors, statistics, seen_from_afar(image))
+
+    def read_descriptors(self, feature_map: Tensor, xy: Tensor) -> Tensor:
+        """Of any places xy (B, K, 2), in pixels of the feature map -> (B, K, C) of length 1."""
+        descriptors: Tensor = self.descriptor_space(self._read(feature_map, xy))[0]
+        return descriptors
+
+    def _read(self, feature_map: Tensor, xy: Tensor) -> Tensor:
+        read = read_bilinear if self.config.descriptor_read == "bilinear" else read_truncated
+        return read(feature_map, xy)
 
     def decode(
         self,

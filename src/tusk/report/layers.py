@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from tusk.inference.look import look
 from tusk.model.layers import claim_pixels, label_map
 from tusk.model.network import Network
 from tusk.report.draw import UInt8Array, to_bytes, type_colours
@@ -67,7 +68,7 @@ def take_apart(network: Network, seen: Seen) -> list[LayeredImage]:
 
 def _apart(network: Network, sample: Sample, index: int) -> LayeredImage:
     image = sample.images[index : index + 1].float() / 255
-    output = network(image, missing="empty")
+    output = look(network, image)
     assert output.layer_rgb is not None and output.layer_alpha is not None
     rgb, alpha, labels = output.layer_rgb[0], output.layer_alpha[0], output.label[0].tolist()
     owner = label_map(claim_pixels(network, image, output))[0].numpy()  # (H, W): 0 the background, else 1 + the layer

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from tusk.inference.look import look
 from tusk.model.network import Network, Output
 from tusk.report.sample import Sample
 
@@ -43,7 +44,7 @@ def see(network: Network, sample: Sample, shown: int) -> Seen:
     errors, overlaps, score_maps, paintings = [], [], [], []
     for start in range(0, len(sample), _PART):
         images = sample.images[start : start + _PART].float() / 255
-        output = network(images, missing="empty")
+        output = look(network, images)
         errors.append((output.reconstruction - images).square().mean((1, 2, 3)))
         overlaps.append(_overlap(output.layer_alpha, len(images)))
         wanted = max(0, shown - start)
