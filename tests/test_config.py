@@ -30,6 +30,7 @@ def test_a_schedule_stays_between_its_points(progress):
         {"model": {"background": "colour"}},
         {"model": {"mask_tolerance": 0.1}},
         {"model": {"decode": "layers", "second_looks": 1}},
+        {"model": {"decode": "layers", "join_parts": 1.0}},
         {"losses": {"opacity": {"weight": 0.1}}},
         {"model": {"variance": float("nan")}},
         {"training": {"batch": 31}},

@@ -137,6 +137,9 @@ class ModelConfig(Part):
     may usually differ. None: by the shares alone, as in the paper."""
     second_looks: Annotated[int, Field(ge=0)] = 0
     """In use, up to so many keypoints of an image are put where it is least well painted, if that mends enough."""
+    join_parts: Annotated[float, Field(gt=0, le=2)] | None = None
+    """In use, a keypoint is a part of its neighbour's thing where the share of its pixels that other layers would cover
+    and the share of its edge along that neighbour add up to this. None: every keypoint is a thing of its own."""
     type_distance: Literal["norm", "mean-square"] = "norm"
     """Distance of a descriptor from a prototype; `mean-square` is the authors' variant."""
     type_scale: Positive = 1.0
@@ -171,8 +174,11 @@ class ModelConfig(Part):
             raise ValueError("layer_tint needs decode 'layers'")
         if self.background != "none" and self.decode != "layers":
             raise ValueError("background needs decode 'layers'")
-        if self.second_looks and self.background == "none":
-            raise ValueError("second_looks need a background: without one, every pixel is painted by some layer")
+        if self.background == "none":
+            if self.second_looks:
+                raise ValueError("second_looks need a background: without one, every pixel is painted by some layer")
+            if self.join_parts is not None:
+                raise ValueError("join_parts needs a background: without one, other layers cover every pixel")
         return self
 
 

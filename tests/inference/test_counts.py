@@ -4,7 +4,6 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tusk.evaluation.counts import count_figures
 from tusk.inference.counts import gain_threshold
 
 
@@ -42,12 +41,3 @@ def test_otsu_against_the_slow_reference():
     spent = [logs[part].var() * part.sum() + logs[~part].var() * (~part).sum() for part in below]
     best = int(np.argmin(spent))
     assert cuts[best] < np.log(gain_threshold(gains)) < cuts[best + 1]
-
-
-def test_counts():
-    gains, found = np.array([[5.0, 5, 0.1], [5, 0.1, 0.1], [5, 5, 5]]), np.ones((3, 3), bool)
-    result = count_figures(gains, found, np.array([2, 2, 3]), 1.0)
-    assert (result.exact, result.error) == (2 / 3, 1 / 3)
-    found[2, 0] = False  # what was not found does not count, whatever its gain
-    assert count_figures(gains, found, np.array([2, 2, 3]), -np.inf).exact == 0
-    assert count_figures(gains, found, np.array([3, 3, 2]), -np.inf).exact == 1

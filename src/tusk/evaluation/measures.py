@@ -29,8 +29,9 @@ from tusk.evaluation.tally import ObjectTally
 from tusk.inference.counts import gain_threshold
 from tusk.inference.gain import gains
 from tusk.inference.look import look
-from tusk.model.layers import claim_pixels, keep_layers
+from tusk.model.layers import keep_layers
 from tusk.model.network import Network
+from tusk.model.parts import whole_things
 from tusk.model.storage import StoredModel
 
 _FEW = 10  # objects for each type: with fewer, the best name of a type is often right by chance
@@ -128,16 +129,15 @@ def measure_digits(job: Job) -> Measured:
 
 
 def measure_objects(job: Job) -> Measured:
-    tally, worth, found = ObjectTally(job.types), [], []
+    tally, counted = ObjectTally(job.types), []
     threshold, notes = _threshold(job)
     for batch in job.sample.batches(job.asked.batch, "looking at objects", job.progress):
         output = look(job.network, batch.images, job.keypoints)
         if threshold is not None:
-            gain = gains(job.network, batch.images, output)
-            worth.append(gain.numpy())
-            found.append(output.found.numpy())
-            output = keep_layers(output, gain >= threshold)
-        tally.add(claim_pixels(job.network, batch.images, output), batch.truths)
+            output = keep_layers(output, gains(job.network, batch.images, output) >= threshold)
+        output = whole_things(job.network, batch.images, output)
+        counted.append(output.found.sum(1).numpy())
+        tally.add(output, batch.truths)
     figures: list[Figure] = []
     masks, attributes = tally.segmentation(), tally.attributes()
     if masks is None and attributes is None:
@@ -168,7 +168,7 @@ def measure_objects(job: Job) -> Measured:
         notes.append("strict: what the background takes of the foreground is a cluster of its own")
         figures += [Figure("ARI, with background", _percent(masks.ari)), Figure("mean IoU", _percent(masks.mean_iou))]
     if threshold is not None:
-        counts = count_figures(np.concatenate(worth), np.concatenate(found), tally.true_counts, threshold)
+        counts = count_figures(np.concatenate(counted), tally.true_counts)
         figures.append(Figure("images counted right", 100 * counts.exact))
         figures.append(Figure("mean error of the count", counts.error, "objects", decimals=2))
     return Measured(tuple(figures), tuple(notes))

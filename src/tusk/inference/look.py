@@ -23,6 +23,7 @@ from tusk.model.network import Network, Output
 _PLACES = 24  # that are tried out in a look, every second one of the feature map
 _WORTH = 0.5  # the least gain of a new keypoint, in pixels that were wholly wrong
 _CLEARLY = 2.0  # times the gain of the one whose seat it takes
+_FREE = 0.5  # of what it covers must have been background: what mends a highlight or an edge of a thing is no new thing
 _MISSED = 0.5  # of what is needed must be wrong within one window: a layer reaches further than that
 
 
@@ -83,6 +84,8 @@ def _reseated(network: Network, image: Tensor, output: Output, gain: Tensor) -> 
     share = behind * weight / (1 + behind * weight)  # (N, 1, H, W): the softmax with one more layer
     repainted = (1 - share) * painted + share * rgb  # (N, 3, H, W)
     gained = (error_map(painted, image) - error_map(repainted, image)).sum((-2, -1))  # (N,)
+    free = (share * behind).sum((1, 2, 3)) / share.sum((1, 2, 3)).clamp_min(LEAST_BEHIND)  # (N,)
+    gained = torch.where(free >= _FREE, gained, -torch.inf)
     best = int(gained.argmax())
     if float(gained[best]) < needed:
         return None

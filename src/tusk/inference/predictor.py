@@ -21,8 +21,9 @@ from tusk.inference.inputs import OneImage, each, is_one, to_picture
 from tusk.inference.look import look
 from tusk.inference.masks import mask_map
 from tusk.model.keypoints import most_peaks
-from tusk.model.layers import claim_pixels, keep_layers
+from tusk.model.layers import keep_layers
 from tusk.model.network import Output
+from tusk.model.parts import whole_things
 
 if TYPE_CHECKING:
     from tusk.model.storage import StoredModel
@@ -106,7 +107,7 @@ class Predictor:
         output = look(self._network, images, min(self._keypoints, room))
         gain = gains(self._network, images, output)  # (B, K)
         output = keep_layers(output, (output.score >= self._min_score) & (gain >= self._min_gain))
-        output = claim_pixels(self._network, images, output)
+        output = whole_things(self._network, images, output)
         for place, picture in enumerate(pictures):
             yield self._in_original(picture, output, gain, place)
 

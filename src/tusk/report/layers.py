@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from tusk.inference.look import look
-from tusk.model.layers import claim_pixels, label_map
+from tusk.model.layers import label_map
 from tusk.model.network import Network
+from tusk.model.parts import whole_things
 from tusk.report.draw import UInt8Array, to_bytes, type_colours
 from tusk.report.sample import Sample
 from tusk.report.seen import Seen
@@ -71,7 +72,7 @@ def _apart(network: Network, sample: Sample, index: int) -> LayeredImage:
     output = look(network, image)
     assert output.layer_rgb is not None and output.layer_alpha is not None
     rgb, alpha, labels = output.layer_rgb[0], output.layer_alpha[0], output.label[0].tolist()
-    owner = label_map(claim_pixels(network, image, output))[0].numpy()  # (H, W): 0 the background, else 1 + the layer
+    owner = label_map(whole_things(network, image, output))[0].numpy()  # (H, W): 0 the background, else 1 + the layer
     colours = np.array([_BEHIND, *_layer_colours(labels, network.config.types)], np.uint8)
     layers = []
     for number in range(min(_MOST_LAYERS, len(labels))):
