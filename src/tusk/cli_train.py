@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tusk.cli import make_folder, new_folder, prepare_torch
 from tusk.config import Config
-from tusk.errors import DataError, UsageError
+from tusk.errors import DataError, UsageError, UserError
 from tusk.flags import config_from_flags
 from tusk.presets import load_config, to_yaml
 from tusk.training.seeds import store_seeds, stored_seeds, train_seeds
@@ -186,7 +186,29 @@ def _config(args: list[str]) -> Config:
         preset = [] if "--preset" in longer or source not in _preset_folders() else ["--preset", source]
         return config_from_flags([*preset, *longer, "--data.dataset", source], "tusk train")
     preset = [] if "--preset" in longer else ["--preset", "folder"]
-    return config_from_flags([*preset, *longer, "--data.source", source], "tusk train")
+    longer = [*preset, *longer, "--data.source", source]
+    config = config_from_flags(longer, "tusk train")
+    if _just_pictures(config) and not any(word.partition("=")[0] == "--data.dataset" for word in longer):
+        config = config_from_flags([*longer, "--data.dataset", "folder"], "tusk train")
+    return config
+
+
+def _just_pictures(config: Config) -> bool:
+    """Is the source no original of the preset's own dataset, but pictures that its settings may be tried on?"""
+    from tusk.data.catalogue import Request, open_dataset
+    from tusk.data.sources import find_files
+
+    source = str(config.data.source)
+    if config.data.dataset == "folder":
+        return False
+    try:
+        open_dataset(config.data.dataset, Request(source=source))
+    except UserError:
+        try:
+            return bool(find_files(source).files)
+        except UserError:
+            return False
+    return False
 
 
 def _preset_folders() -> set[str]:
