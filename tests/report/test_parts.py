@@ -131,6 +131,20 @@ def test_keypoints_on_flat_ground_are_empty():
     assert not bool(empty_keypoints(replace(seen, xy=on_things), 9).any())
 
 
+def test_a_large_thing_of_one_colour_is_not_empty_where_the_network_knows_its_background():
+    about = subject(model={"decode": "layers", "background": "colour"})
+    about.network.decoder.start_at(torch.zeros(3))
+    large = torch.zeros(4, 3, 32, 32, dtype=torch.uint8)
+    large[:, :, 4:28, 12:] = 200
+    seen = see(about.network, replace(images("nothing", 4).sample, images=large), 0)
+    inside = large[0, 0].float()[seen.xy[..., 1].round().long(), seen.xy[..., 0].round().long()] > 0  # (4, K)
+    off = (seen.xy[..., 0] < 8) | (seen.xy[..., 0] > 15)  # away from the edge that is blurred by the stride
+    empty = empty_keypoints(seen, 7)
+    assert torch.equal(empty[off & seen.found], ~inside[off & seen.found]) and off.any()
+    assert not empty[~seen.found].any()
+    assert see(subject().network, images("nothing", 4).sample, 0).bare is None
+
+
 def _centres(index):
     from tests.report.subjects import Squares
 

@@ -6,6 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tusk.model.keypoints import read_bilinear
+
+_BARE = 0.2  # unexplained at the most where nothing stands: a quarter of the mean error
+
 
 @torch.no_grad()
 def unexplained(image: Tensor, behind: Tensor, stride: int) -> Tensor:
@@ -17,6 +21,12 @@ def unexplained(image: Tensor, behind: Tensor, stride: int) -> Tensor:
     error = (image - behind).square().mean(1, keepdim=True)
     error = F.avg_pool2d(error, stride, ceil_mode=True)  # (B, 1, H/s, W/s)
     return error / (error + error.mean((1, 2, 3), keepdim=True) + 1e-8)
+
+
+@torch.no_grad()
+def on_bare_ground(unexplained_map: Tensor, xy: Tensor) -> Tensor:
+    """xy (B, K, 2) in pixels of the map (B, 1, h, w) -> (B, K) bool: which keypoints lie on the background."""
+    return read_bilinear(unexplained_map, xy)[..., 0] <= _BARE
 
 
 def foreground_loss(score_map: Tensor, unexplained_map: Tensor, window: int) -> Tensor:

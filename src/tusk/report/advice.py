@@ -31,7 +31,10 @@ def remarks(seen: Seen, config: Config, health: Health) -> list[Remark]:
 
 
 def empty_keypoints(seen: Seen, window: int) -> Tensor:
-    """(N, K) bool: where the image is all but flat around a keypoint, compared with the image as a whole."""
+    """(N, K) bool: where there is nothing but background, or, if the network knows of none, where the image is all but
+    flat around a keypoint, compared with the image as a whole. (A large thing of one colour is flat inside.)"""
+    if seen.bare is not None:
+        return seen.bare
     grey = seen.sample.images.float().mean(1, keepdim=True) / 255  # (N, 1, H, W)
     reach = window // 2
     padded = F.pad(grey, (reach, reach, reach, reach), mode="replicate")

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tusk.inference.look import look
+from tusk.losses.foreground import on_bare_ground, unexplained
 from tusk.model.network import Network, Output
 from tusk.report.sample import Sample
 
@@ -26,6 +27,7 @@ class Seen:
     label: Tensor  # (N, K)
     confidence: Tensor  # (N, K) probability of the label
     error: Tensor  # (N,) mean squared error of the reconstruction
+    bare: Tensor | None  # (N, K) bool: which lie where the background explains the image; None where it has none
     overlap: Tensor  # (N,) how much the layers share pixels; 0 for a plain decoder
     score_map: Tensor  # (S, H/s, W/s)
     reconstruction: Tensor  # (S, 3, H, W)
@@ -41,11 +43,14 @@ def see(network: Network, sample: Sample, shown: int) -> Seen:
     was_training = network.training
     network.eval()
     parts: list[Output] = []
-    errors, overlaps, score_maps, paintings = [], [], [], []
+    errors, overlaps, score_maps, paintings, bare = [], [], [], [], []
     for start in range(0, len(sample), _PART):
         images = sample.images[start : start + _PART].float() / 255
         output = look(network, images)
         errors.append((output.reconstruction - images).square().mean((1, 2, 3)))
+        if (behind := network.background(images)) is not None:
+            left = unexplained(images, behind, network.config.stride)
+            bare.append(on_bare_ground(left, network.to_map(output.xy)) & output.found)
         overlaps.append(_overlap(output.layer_alpha, len(images)))
         wanted = max(0, shown - start)
         score_maps.append(output.score_map[:wanted, 0])
@@ -63,6 +68,7 @@ def see(network: Network, sample: Sample, shown: int) -> Seen:
         label=label,
         confidence=confidence,
         error=torch.cat(errors),
+        bare=torch.cat(bare) if bare else None,
         overlap=torch.cat(overlaps),
         score_map=torch.cat(score_maps),
         reconstruction=torch.cat(paintings),

@@ -15,7 +15,7 @@ from tusk.losses.clustering import kmeans_loss, nearest_prototype_loss, sliced_w
 from tusk.losses.contrast import contrast_loss
 from tusk.losses.equivariance import equivariance_loss, unit_map
 from tusk.losses.flat import flat_loss, on_flat_ground
-from tusk.losses.foreground import foreground_loss, unexplained
+from tusk.losses.foreground import foreground_loss, on_bare_ground, unexplained
 from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.keypoints import read_bilinear
 from tusk.model.network import Encoding, Network, standardise_map
@@ -25,7 +25,6 @@ from tusk.training.memory import DescriptorMemory
 
 Reconstruction = Callable[[Tensor, Tensor], Tensor]
 
-_BARE = 0.2  # a keypoint where less than this is unexplained lies on the background (a quarter of the mean error)
 _AROUND = 1.5  # windows: what a keypoint looks like is a little more than the thing
 
 
@@ -126,7 +125,7 @@ class Objective(nn.Module):
         stands = torch.cat([stands[:pairs], stands[pairs:] & _whole(network, seen, warp, images.shape)])
         if (behind := network.background(images)) is not None:
             bare = unexplained(images, behind, network.config.stride)  # (2n, 1, h, w)
-            stands = stands & (read_bilinear(bare, seen.keypoints.xy)[..., 0] > _BARE)
+            stands = stands & ~on_bare_ground(bare, seen.keypoints.xy)
             if (weight := value_at(losses.foreground.weight, progress)) > 0:
                 blur = network.config.window_on_map(losses.foreground.window or network.config.window)
                 foreground = weight * foreground_loss(seen.score_map, bare, blur)
