@@ -22,7 +22,7 @@ from torch.profiler import ProfilerActivity, profile  # noqa: E402
 from tusk.presets import load_config  # noqa: E402
 from tusk.training.trainer import Trainer  # noqa: E402
 
-PROGRESS = 0.3  # past the warm-up, so that every loss counts
+PROGRESS = 0.6  # types have started, so that every loss counts
 
 
 class Side:
