@@ -32,7 +32,7 @@ usage: tusk train [SOURCE] [flags]       tusk train --resume RUN
   --types M        how many kinds of things there are
   --minutes N      stop after this time at the latest
   --seed N         seed of everything random
-  --seeds N        train with this many seeds, one after the other, and keep the run whose types are steadiest
+  --seeds N        train with this many seeds, one after the other, and keep the best, judged without labels
   --out DIR        folder for the results; default runs/train/NAME
   --resume RUN     go on with a run that stopped
   --tensorboard    also log for TensorBoard
