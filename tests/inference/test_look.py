@@ -65,6 +65,33 @@ def test_what_is_painted_rightly_stays_as_it_is(trained, images):
     assert torch.equal(first.layer_alpha[same], again.layer_alpha[same])
 
 
+@pytest.mark.parametrize("on_a_thing", [True, False])
+@torch.no_grad()
+def test_a_highlight_gets_no_keypoint_of_its_own(trained, images, monkeypatch, on_a_thing):
+    first = look(trained, images, 5)  # three things: two keypoints are not needed
+    covered = first.layer_alpha.sum(1)  # (B, 1, H, W)
+    spots = torch.zeros_like(covered)
+    for number, (x, y) in enumerate(first.xy[:, 0].round().int().tolist()):
+        spots[number, 0, y - 3 : y + 4, x - 3 : x + 4] = 1
+    spots = spots * (covered > 0.9) if on_a_thing else spots.flip(-1) * (covered < 0.1)
+    lit = torch.where(spots > 0, 1.0, images)
+
+    def paints_the_spot(_network, image, xy, *_):
+        """Whatever is tried out would mend the spot, and nothing else."""
+        shown = spots[[bool((image == one).all()) for one in lit]].expand(xy.shape[1], -1, -1, -1)
+        return torch.ones_like(shown).expand(-1, 3, -1, -1), 1e3 * shown
+
+    monkeypatch.setattr("tusk.inference.look._alone", paints_the_spot)
+    before, after = look(trained, lit, 5), look(with_looks(trained, 1), lit, 5)
+    changed = (before.reconstruction != after.reconstruction).flatten(1).any(1)
+    large = spots.sum((1, 2, 3)) >= 12
+    assert large.sum() >= 4, "the test must show something"
+    if on_a_thing:
+        assert not changed.any()
+    else:  # some spots have a peak of their own from the first
+        assert changed[large].float().mean() >= 0.5
+
+
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([1, 2]), st.sampled_from([None, 16]), st.integers(1, 3))
 @torch.no_grad()
