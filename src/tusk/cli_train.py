@@ -188,7 +188,7 @@ def _config(args: list[str]) -> Config:
     preset = [] if "--preset" in longer else ["--preset", "folder"]
     longer = [*preset, *longer, "--data.source", source]
     config = config_from_flags(longer, "tusk train")
-    if _just_pictures(config) and not any(word.partition("=")[0] == "--data.dataset" for word in longer):
+    if not any(word.partition("=")[0] == "--data.dataset" for word in longer) and _just_pictures(config):
         config = config_from_flags([*longer, "--data.dataset", "folder"], "tusk train")
     return config
 
