@@ -18,7 +18,8 @@ def faults():
         y = x + 1
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 faults(), faults()
-print(faults())
+# The system may fault pages in on its own account (moving or merging them): that comes and goes, giving back does not.
+print(min(faults() for _ in range(5)))
 """
 
 
