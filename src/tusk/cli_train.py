@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tusk.cli import make_folder, new_folder, prepare_torch
-from tusk.config import Config
+from tusk.config import Config, DataConfig
 from tusk.errors import DataError, UsageError, UserError
 from tusk.flags import config_from_flags
 from tusk.presets import load_config, to_yaml
@@ -44,6 +44,11 @@ _SHORT = {
     "--minutes": "--training.minutes",
     "--seed": "--training.seed",
 }
+
+
+# A preset for images of scattered things takes pictures of any size in pieces that are as large as those images, and
+# makes them as contrasty.
+_AS_SCATTERED = ["--data.fit", "pieces", "--data.contrast", "full"]
 
 
 def run(args: Sequence[str]) -> None:
@@ -102,6 +107,7 @@ def _train(job: Job, *, resume: bool, named: bool) -> None:
 
     # Whatever can be refused is refused before a folder is made.
     config = job.config
+    _check_pictures(config.data)
     check_size(config.model, config.data.size, config.data.size, config.model.keypoints)
     data = _open(config)
     ranks = join_ranks()
@@ -141,7 +147,11 @@ def _one(job: Job, data: tuple[Dataset, Dataset], ranks: Ranks, show: Show, *, r
     from tusk.training.run import Run, look_at
 
     config, (dataset, unseen) = job.config, data
-    show.say(f"{len(dataset)} images of {dataset.name}, {config.model.keypoints} keypoints, {config.model.types} types")
+    what, each = ("images", "")
+    if config.data.fit == "pieces":
+        what, each = f"{config.data.size}-pixel pieces", " in each"
+    keypoints, types = config.model.keypoints, config.model.types
+    show.say(f"{len(dataset)} {what} of {dataset.name}, {keypoints} keypoints{each}, {types} types")
     look = look_at(unseen)
     truths = look.truths if len(look.truths) == len(look.images) else ()
     # As `_open` has it: images that tusk makes are others than those of the training.
@@ -155,16 +165,11 @@ def _one(job: Job, data: tuple[Dataset, Dataset], ranks: Ranks, show: Show, *, r
 
 def _open(config: Config) -> tuple[Dataset, Dataset]:
     """The images to train on, and those for a look at how it goes: others where tusk makes them, else the same."""
-    from tusk.data.catalogue import Request, open_dataset
+    from tusk.data.catalogue import open_dataset, request_for
 
     data = config.data
-    request = Request(
-        source=None if data.source is None else str(data.source),
-        size=data.size,
-        seed=config.training.seed,
-        fit=data.fit,
-        grey=data.grey,
-    )
+    source = None if data.source is None else str(data.source)
+    request = request_for(data, source=source, split="train", seed=config.training.seed)
     # A made dataset is another one with another seed; a folder of pictures is what it is.
     other = replace(request, seed=config.training.seed + 1_000_003)
     return open_dataset(data.dataset, request), open_dataset(data.dataset, other)
@@ -189,8 +194,25 @@ def _config(args: list[str]) -> Config:
     longer = [*preset, *longer, "--data.source", source]
     config = config_from_flags(longer, "tusk train")
     if not any(word.partition("=")[0] == "--data.dataset" for word in longer) and _just_pictures(config):
-        config = config_from_flags([*longer, "--data.dataset", "folder"], "tusk train")
+        first = [] if "--config" in longer or not CATALOGUE[config.data.dataset].scattered else _AS_SCATTERED
+        config = config_from_flags([*first, *longer, "--data.dataset", "folder"], "tusk train")
     return config
+
+
+def _check_pictures(data: DataConfig) -> None:
+    """Refuse what would have no effect."""
+    from tusk.data.catalogue import is_packed
+
+    pictures = data.dataset == "folder" and not is_packed(None if data.source is None else str(data.source))
+    if not pictures and data.fit == "pieces":
+        raise UsageError("data.fit", "'pieces' is for picture files, and these images are ready-made", "leave it out")
+    if not pictures and data.contrast == "full":
+        raise UsageError(
+            "data.contrast", "'full' is for picture files, and these images are ready-made", "leave it out"
+        )
+    if data.scale != 1 and data.fit != "pieces":
+        why = f"{data.scale:g} has no effect with data.fit '{data.fit}', which scales by itself"
+        raise UsageError("data.scale", why, "leave it out, or set data.fit to 'pieces'")
 
 
 def _just_pictures(config: Config) -> bool:

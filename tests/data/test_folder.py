@@ -21,7 +21,7 @@ from tusk.data.cache import default_cache_dir
 from tusk.data.dataset import Dataset
 from tusk.data.folder import FolderDataset
 from tusk.data.images import Picture, read_picture
-from tusk.data.placement import Fit
+from tusk.data.placement import Whole
 from tusk.errors import DataError, UsageError, UserError
 
 
@@ -313,7 +313,7 @@ def test_a_shrunk_and_turned_photograph_lands_where_its_placement_says(tmp_path:
     exif[0x0112] = 3  # upside down: the dot is seen at the opposite place
     Image.fromarray(pixels).save(tmp_path / "a.jpg", exif=exif, quality=95)
     seen = np.array([1207 - 1 - 719.5, 903 - 1 - 319.5])
-    for fit in get_args(Fit):
+    for fit in get_args(Whole):
         dataset = FolderDataset(tmp_path / "a.jpg", size=50, fit=fit, cache_dir=tmp_path / "cache", seed=4)
         weight = dataset.image(0)[:, :, 0].astype(float)
         rows, columns = np.mgrid[0:50, 0:50]

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tusk.data.images import Picture
-from tusk.data.placement import Fit, place, render
+from tusk.data.placement import Whole, place, render
 
 sides = st.integers(1, 400)
 
 
-@given(sides, sides, st.integers(1, 130), st.sampled_from(get_args(Fit)), st.integers(0, 99))
-def test_placement_there_and_back(width: int, height: int, size: int, fit: Fit, seed: int) -> None:
+@given(sides, sides, st.integers(1, 130), st.sampled_from(get_args(Whole)), st.integers(0, 99))
+def test_placement_there_and_back(width: int, height: int, size: int, fit: Whole, seed: int) -> None:
     placement = place(width, height, size, fit, np.random.default_rng(seed))
     points = np.random.default_rng(seed).uniform(-1, size, (5, 2))
     assert np.allclose(placement.to_network(placement.to_original(points)), points)
@@ -36,8 +36,8 @@ def test_placement_there_and_back(width: int, height: int, size: int, fit: Fit, 
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(20, 200), st.integers(20, 200), st.sampled_from(get_args(Fit)), st.integers(0, 10**6))
-def test_a_drawn_dot_is_found_again(width: int, height: int, fit: Fit, seed: int) -> None:
+@given(st.integers(20, 200), st.integers(20, 200), st.sampled_from(get_args(Whole)), st.integers(0, 10**6))
+def test_a_drawn_dot_is_found_again(width: int, height: int, fit: Whole, seed: int) -> None:
     rng = np.random.default_rng(seed)
     placement = place(width, height, 40, fit, rng)
     x = placement.left + rng.uniform(0.2, 0.8) * placement.width

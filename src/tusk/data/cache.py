@@ -45,6 +45,7 @@ class Stamp:
     path: str
     size: int
     modified: int  # nanoseconds
+    piece: int = 0  # which image of it, where it gives several
 
     @staticmethod
     def of(path: Path) -> Stamp | None:
@@ -137,7 +138,10 @@ class PixelCache:
         """Take up one shard; one that is damaged or incomplete counts as absent, and its pictures are decoded again."""
         try:
             files = json.loads(index.read_bytes())
-            stamped = [(Stamp(str(path), int(size), int(at)), int(w), int(h)) for path, size, at, w, h in files]
+            stamped = [
+                (Stamp(str(path), int(size), int(at), int(piece)), int(w), int(h))
+                for path, size, at, piece, w, h in files
+            ]
             images = _mapped(index.with_suffix(".npy"))
         except (OSError, EOFError, ValueError, TypeError):
             return

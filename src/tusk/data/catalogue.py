@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tusk.config import DataConfig
 from tusk.data.dataset import Dataset
+from tusk.data.tones import Contrast
 from tusk.errors import DataError, UsageError, nearest
 
-Fit = Literal["letterbox", "centre-crop", "random-crop", "pad"]
+Fit = Literal["letterbox", "centre-crop", "random-crop", "pad", "pieces"]
 Progress = Callable[[int, int], None]
 
 
@@ -24,8 +26,24 @@ class Request:
     count: int | None = None  # how many to make; None for the dataset's own number
     seed: int = 0
     fit: Fit = "centre-crop"
+    scale: float = 1.0  # of pictures that are cut into pieces
+    contrast: Contrast = "own"
     grey: bool = False
     progress: Progress | None = None  # called with images done and images in all while a folder is read
+
+
+def request_for(data: DataConfig, *, source: str | None, split: str, seed: int) -> Request:
+    """Images that come to the network as the settings say."""
+    return Request(
+        source=source,
+        split=split,
+        size=data.size,
+        seed=seed,
+        fit=data.fit,
+        scale=data.scale,
+        contrast=data.contrast,
+        grey=data.grey,
+    )
 
 
 @dataclass(frozen=True)
@@ -37,13 +55,14 @@ class Entry:
     origin: str  # where its images come from, in words
     made: bool  # tusk can make it from nothing
     open: Callable[[Request], Dataset]
+    scattered: bool = False  # things lie anywhere: a piece of an image is as good as a whole one
 
 
 def open_dataset(name: str, request: Request) -> Dataset:
     """The dataset of that name, at the size that is asked for."""
     if name not in CATALOGUE:
         raise UsageError(f"dataset '{name}'", "there is no such dataset", nearest(name, CATALOGUE))
-    dataset = _open_packed(request) if _is_packed(request.source) else CATALOGUE[name].open(request)
+    dataset = _open_packed(request) if is_packed(request.source) else CATALOGUE[name].open(request)
     if request.count is not None and request.count < len(dataset):
         dataset = First(dataset, request.count)
     if request.size is None or len(dataset) == 0 or dataset.image(0).shape[:2] == (request.size, request.size):
@@ -161,6 +180,8 @@ def _folder(request: Request) -> Dataset:
         request.source,
         size=request.size or 80,
         fit=fit,
+        scale=request.scale,
+        contrast=request.contrast,
         grey=request.grey,
         seed=request.seed,
         progress=request.progress,
@@ -173,7 +194,7 @@ def _open_packed(request: Request) -> Dataset:
     return PackedDataset(Path(str(request.source)))
 
 
-def _is_packed(source: str | None) -> bool:
+def is_packed(source: str | None) -> bool:
     return source is not None and Path(source).suffix in (".h5", ".hdf5") and Path(source).is_file()
 
 
@@ -195,9 +216,21 @@ CATALOGUE = {
     entry.name: entry
     for entry in (
         Entry("folder", "your own pictures", "a folder, file, glob or list", False, _folder),
-        Entry("digits", "nine small handwritten digits on a canvas", "made from scikit-learn's digits", True, _digits),
         Entry(
-            "mnist-hard", "nine MNIST digits on a canvas", "'tusk data get mnist', or your own files", True, _mnist_hard
+            "digits",
+            "nine small handwritten digits on a canvas",
+            "made from scikit-learn's digits",
+            True,
+            _digits,
+            scattered=True,
+        ),
+        Entry(
+            "mnist-hard",
+            "nine MNIST digits on a canvas",
+            "'tusk data get mnist', or your own files",
+            True,
+            _mnist_hard,
+            scattered=True,
         ),
         Entry(
             "tetrominoes", "three coloured pieces on black", "made, or the original TFRecord file", True, _tetrominoes

@@ -10,6 +10,7 @@ import os
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -18,14 +19,24 @@ import numpy as np
 from tusk.data.cache import Entry, PixelCache, Row, Stamp, default_cache_dir
 from tusk.data.dataset import Truth, UInt8Array
 from tusk.data.images import read_picture
-from tusk.data.placement import Fit, Placement, place, render
+from tusk.data.placement import Fit, Placement, place, place_pieces, render_each
 from tusk.data.sources import Skipped, find_files
+from tusk.data.tones import Contrast, to_full_contrast
 from tusk.errors import DataError, UsageError, nearest
 
 Progress = Callable[[int, int], None]  # images done, images in all
 
-_CACHE_VERSION = 1  # raise it when the same file and options would give other bytes
+_CACHE_VERSION = 2  # raise it when the same file and options would give other bytes
 _DECODING_THREADS = min(4, os.cpu_count() or 1)  # each may hold a picture of images.MAX_PIXELS
+
+
+@dataclass(frozen=True)
+class _Image:
+    """One image of the dataset."""
+
+    file: Path
+    piece: int  # of the file's
+    entry: Entry
 
 
 class FolderDataset:
@@ -39,6 +50,9 @@ class FolderDataset:
     the same in every epoch, so that `image(i)` depends on `i` alone and `placement(i)` can tell where it came from;
     another seed gives other crops. Variation from epoch to epoch is left to the warps of training.
 
+    With fit "pieces" a picture gives several images: squares that cover it, at its own scale times `scale`.
+
+    With contrast "full" each picture, as a whole, is made as dark and as bright as it can be (see `to_full_contrast`).
     With `grey` the three channels are equal, and the cache holds one of them.
     """
 
@@ -48,6 +62,8 @@ class FolderDataset:
         *,
         size: int,
         fit: Fit = "centre-crop",
+        scale: float = 1.0,
+        contrast: Contrast = "own",
         grey: bool = False,
         cache_dir: Path | None = None,
         seed: int = 0,
@@ -57,21 +73,22 @@ class FolderDataset:
             raise UsageError(f"fit '{fit}'", "is not known", nearest(fit, get_args(Fit)))
         if size < 1:
             raise UsageError(f"size {size}", "is not a number of pixels", "give at least 1")
-        self.size, self.fit, self.grey, self.seed = size, fit, grey, seed
+        self.size, self.fit, self.scale, self.contrast, self.grey, self.seed = size, fit, scale, contrast, grey, seed
         self._source = find_files(source)
         if not self._source.files and not self._source.unreadable:
             raise DataError(str(source), "there are no pictures in it", "check the path, or name another folder")
 
         # The seed matters to random crops alone; all other fits share one cache.
-        options = [_CACHE_VERSION, str(self._source.origin), size, fit, grey, seed if fit == "random-crop" else None]
+        chance = seed if fit == "random-crop" else None
+        options = [_CACHE_VERSION, str(self._source.origin), size, fit, scale, contrast, grey, chance]
         key = hashlib.sha256(json.dumps(options).encode()).hexdigest()[:16]
         folder = Path(cache_dir or default_cache_dir()).absolute() / f"{self._source.name[:40]}-{key}"
         self._cache = PixelCache(folder, (size, size, 1 if grey else 3))
-        self._paths, self._entries, skipped = self._fill(progress)
+        self._images, skipped = self._fill(progress)
 
         self.skipped = len(skipped)
         self.skipped_csv = self._cache.write("skipped.csv", lambda stream: stream.write(_as_csv(skipped)))
-        total = len(self._paths) + len(skipped)
+        total = len({image.file for image in self._images}) + len(skipped)
         if 2 * len(skipped) > total:
             first = f"{skipped[0].file.name}: {skipped[0].reason}"
             why = f"{len(skipped)} of {total} pictures cannot be read (the first is {first})"
@@ -86,10 +103,10 @@ class FolderDataset:
         return ()
 
     def __len__(self) -> int:
-        return len(self._paths)
+        return len(self._images)
 
     def image(self, index: int) -> UInt8Array:
-        pixels = self._cache.pixels(self._entries[index])
+        pixels = self._cache.pixels(self._images[index].entry)
         return np.repeat(pixels, 3, axis=2) if self.grey else pixels
 
     def truth(self, index: int) -> Truth | None:  # noqa: ARG002 - the protocol asks for it
@@ -97,57 +114,71 @@ class FolderDataset:
 
     def path(self, index: int) -> Path:
         """The file that image `index` was made from."""
-        return self._paths[index]
+        return self._images[index].file
 
     def placement(self, index: int) -> Placement:
         """Where image `index` lies in its file, to bring points back to the file's own pixels."""
-        entry = self._entries[index]
-        return self._place(self._paths[index], entry.original_width, entry.original_height)
+        image = self._images[index]
+        return self._places(image.file, image.entry.original_width, image.entry.original_height)[image.piece]
 
-    def _fill(self, progress: Progress | None) -> tuple[list[Path], list[Entry], list[Skipped]]:
-        """Decode what the cache does not hold yet; then the files that can be read, their entries, and the others."""
+    def _fill(self, progress: Progress | None) -> tuple[list[_Image], list[Skipped]]:
+        """Decode what the cache does not hold yet; then the images of all files that can be read, and the others."""
         files = self._source.files
         stamps = {file: Stamp.of(file) for file in files}
-        missing = [file for file in files if self._find(stamps[file]) is None]
+        missing = [file for file in files if not self._find(file, stamps[file])]
         skipped = list(self._source.unreadable)
         done = len(files) - len(missing)
         if progress:
             progress(done, len(files))
+        # A large picture may give thousands of pieces: no more of them in memory than are decoded at once.
+        together = _DECODING_THREADS if self.fit == "pieces" else self._cache.shard_images
         with ThreadPoolExecutor(_DECODING_THREADS) as pool:
-            for start in range(0, len(missing), self._cache.shard_images):
-                part = missing[start : start + self._cache.shard_images]
+            for start in range(0, len(missing), together):
+                part = missing[start : start + together]
                 rows: list[Row] = []
                 for result in pool.map(self._decode, part, [stamps[file] for file in part]):
-                    if isinstance(result, Row):
-                        rows.append(result)
-                    else:
+                    if isinstance(result, Skipped):
                         skipped.append(result)
+                    else:
+                        rows += result
                     done += 1
                     if progress:
                         progress(done, len(files))
-                if rows:
-                    self._cache.add(rows)
-        held = [(file, entry) for file in files if (entry := self._find(stamps[file])) is not None]
-        return [file for file, _ in held], [entry for _, entry in held], skipped
+                for first in range(0, len(rows), self._cache.shard_images):
+                    self._cache.add(rows[first : first + self._cache.shard_images])
+        return [image for file in files for image in self._find(file, stamps[file])], skipped
 
-    def _find(self, stamp: Stamp | None) -> Entry | None:
-        return None if stamp is None else self._cache.find(stamp)
+    def _find(self, file: Path, stamp: Stamp | None) -> list[_Image]:
+        """The images that the cache holds of a file: all of them, or none."""
+        first = None if stamp is None else self._cache.find(stamp)
+        if first is None or stamp is None:
+            return []
+        if self.fit != "pieces":
+            return [_Image(file, 0, first)]
+        number = len(self._places(file, first.original_width, first.original_height))
+        entries = [self._cache.find(replace(stamp, piece=piece)) for piece in range(number)]
+        found = [_Image(file, piece, entry) for piece, entry in enumerate(entries) if entry is not None]
+        return found if len(found) == len(entries) else []
 
-    def _decode(self, file: Path, stamp: Stamp | None) -> Row | Skipped:
+    def _decode(self, file: Path, stamp: Stamp | None) -> list[Row] | Skipped:
         try:
             # Twice the size leaves the resampling enough to average over, and is still far below a photograph's own.
-            picture = read_picture(file, smallest_side=2 * self.size)
+            picture = read_picture(file, smallest_side=None if self.fit == "pieces" else 2 * self.size)
         except DataError as error:
             return Skipped(file, error.why)
         if stamp is None:
             return Skipped(file, "the file appeared only while the others were being read")
-        placement = self._place(file, picture.original_width, picture.original_height)
-        pixels = render(picture, placement, self.size, self.grey)
-        return Row(stamp, picture.original_width, picture.original_height, pixels)
+        if self.contrast == "full":
+            picture = replace(picture, pixels=to_full_contrast(picture.pixels))
+        width, height = picture.original_width, picture.original_height
+        pieces = render_each(picture, self._places(file, width, height), self.size, self.grey)
+        return [Row(replace(stamp, piece=piece), width, height, pixels) for piece, pixels in enumerate(pieces)]
 
-    def _place(self, file: Path, width: int, height: int) -> Placement:
+    def _places(self, file: Path, width: int, height: int) -> list[Placement]:
+        if self.fit == "pieces":
+            return place_pieces(width, height, self.size, self.scale)
         name = zlib.crc32(os.fsencode(self._source.label(file)))
-        return place(width, height, self.size, self.fit, np.random.default_rng((self.seed, name)))
+        return [place(width, height, self.size, self.fit, np.random.default_rng((self.seed, name)))]
 
 
 def _as_csv(skipped: Sequence[Skipped]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +13,8 @@ from PIL import Image
 from tusk.data.dataset import UInt8Array
 from tusk.data.images import Picture
 
-Fit = Literal["letterbox", "centre-crop", "random-crop"]
+Whole = Literal["letterbox", "centre-crop", "random-crop"]  # a picture becomes one image
+Fit = Literal[Whole, "pieces"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,31 @@ class Placement:
         return inside
 
 
-def place(width: int, height: int, size: int, fit: Fit, rng: np.random.Generator) -> Placement:
+def place_pieces(width: int, height: int, size: int, scale: float = 1.0) -> list[Placement]:
+    """Squares, row by row, that cover a picture of that size, itself scaled by `scale`.
+
+    They overlap evenly, by as little as it takes. Where a side of the picture is shorter than a square, there is one in
+    that direction, with black bars. Like crops, they start at whole pixels.
+    """
+    across, down = (_stretches(side, size, scale) for side in (width, height))
+    return [
+        Placement(left, top, wide, high, column, row, columns, rows)
+        for top, high, row, rows in down
+        for left, wide, column, columns in across
+    ]
+
+
+def _stretches(side: int, size: int, scale: float) -> list[tuple[float, float, int, int]]:
+    """One direction of it: where each square starts and how long it is in the picture, then the same in the square."""
+    scaled = max(1, round(side * scale))
+    if scaled <= size:
+        return [(0.0, float(side), (size - scaled) // 2, scaled)]
+    number = -(-scaled // size)
+    starts = [round(place * (scaled - size) / (number - 1)) for place in range(number)]
+    return [(start * side / scaled, size * side / scaled, 0, size) for start in starts]
+
+
+def place(width: int, height: int, size: int, fit: Whole, rng: np.random.Generator) -> Placement:
     """Where a picture of that size goes in a square image.
 
     letterbox: all of it, with black bars; centre-crop: the largest square in its middle; random-crop: such a square
@@ -71,10 +97,23 @@ def render(picture: Picture, placement: Placement, size: int | tuple[int, int], 
 
     `size` is the side of a square, or (height, width).
     """
+    return render_each(picture, [placement], size, grey)[0]
+
+
+def render_each(
+    picture: Picture, placements: Sequence[Placement], size: int | tuple[int, int], grey: bool
+) -> list[UInt8Array]:
+    """The same for several places."""
+    whole = Image.fromarray(picture.pixels)  # a copy: once, however many pieces are cut out of it
+    return [_rendered(whole, picture, placement, size, grey) for placement in placements]
+
+
+def _rendered(
+    whole: Image.Image, picture: Picture, placement: Placement, size: int | tuple[int, int], grey: bool
+) -> UInt8Array:
     height, width = (size, size) if isinstance(size, int) else size
     box = picture.box(placement.left, placement.top, placement.width, placement.height)
-    image = Image.fromarray(picture.pixels)
-    image = image.resize((placement.columns, placement.rows), Image.Resampling.BICUBIC, box=box)
+    image = whole.resize((placement.columns, placement.rows), Image.Resampling.BICUBIC, box=box)
     canvas = np.zeros((height, width, 1 if grey else 3), np.uint8)
     pixels = np.asarray(image.convert("L"))[:, :, None] if grey else np.asarray(image)
     rows = slice(placement.row, placement.row + placement.rows)

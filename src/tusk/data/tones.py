@@ -5,13 +5,17 @@ Every rule looks at nothing but the one picture, so that a picture gives the sam
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
 from tusk.data.dataset import UInt8Array
+
+Contrast = Literal["own", "full"]
+# Shares of a picture's values that full contrast cuts off, and the least difference that it makes black and white of.
+_DARKEST, _BRIGHTEST, _LEAST_CONTRAST = 0.005, 0.002, 16
 
 
 def to_rgb(image: Image.Image) -> UInt8Array:
@@ -26,6 +30,19 @@ def to_rgb(image: Image.Image) -> UInt8Array:
         # Colours multiplied by their alpha are the picture laid on black.
         return np.asarray(image.convert("RGBA").convert("RGBa"))[:, :, :3]
     return np.asarray(image.convert("RGB"))
+
+
+def to_full_contrast(pixels: UInt8Array) -> UInt8Array:
+    """(H, W, 3) with its darkest pixels black and its brightest white; all channels alike, so that hues stay.
+
+    A few pixels beyond either end are cut off: dust and dead pixels are no measure of brightness. A picture with hardly
+    any contrast is not stretched until its noise looks like things.
+    """
+    counts = np.bincount(pixels.ravel(), minlength=256).cumsum()
+    low = int(np.searchsorted(counts, _DARKEST * counts[-1], side="right"))
+    high = int(np.searchsorted(counts, (1 - _BRIGHTEST) * counts[-1]))
+    table = np.rint(np.clip((np.arange(256) - low) / max(high - low, _LEAST_CONTRAST), 0, 1) * 255)
+    return np.asarray(table.astype(np.uint8)[pixels])
 
 
 def to_eight_bits(values: npt.NDArray[Any]) -> UInt8Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tusk.config import DataConfig
-from tusk.data.catalogue import CATALOGUE, Request, open_dataset
+from tusk.data.catalogue import CATALOGUE, open_dataset, request_for
 from tusk.data.dataset import Dataset, Truth
 from tusk.errors import DataError, UsageError
 from tusk.evaluation.asked import Asked
@@ -86,15 +86,8 @@ def _open(
 ) -> Sample:
     # From nothing tusk makes as many as are wanted; of a real split it takes some by lot.
     from_nothing = source is None and CATALOGUE[name].made
-    request = Request(
-        source=source,
-        split=split,
-        size=data.size,
-        count=(count or most) if from_nothing else None,
-        seed=asked.seed,
-        fit=data.fit,
-        grey=data.grey,
-    )
+    request = request_for(data, source=source, split=split, seed=asked.seed)
+    request = replace(request, count=(count or most) if from_nothing else None)
     dataset = open_dataset(name, request)
     if len(dataset) == 0:
         raise DataError(dataset.name, "there is no image in it", "name another source")

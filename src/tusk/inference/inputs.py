@@ -37,7 +37,7 @@ def each(images: OneImage | Iterable[OneImage]) -> Iterator[OneImage]:
         raise DataError(type(images).__name__, "it is not a picture", "give a path, an array, a PIL image or a tensor")
 
 
-def to_picture(image: OneImage, number: int, smallest_side: int) -> tuple[Picture, str]:
+def to_picture(image: OneImage, number: int, smallest_side: int | None) -> tuple[Picture, str]:
     """-> the picture and its name; one without a path is called by its number.
 
     Files are turned the way their EXIF orientation says. A PIL image is taken as it is, so that points are in the

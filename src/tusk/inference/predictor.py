@@ -13,13 +13,15 @@ import torch
 from torch import Tensor
 
 from tusk.data.images import read_picture
+from tusk.data.placement import Placement
 from tusk.errors import UsageError
 from tusk.inference.detections import Detections
-from tusk.inference.fitting import FittedPicture, fit_picture
+from tusk.inference.fitting import FittedPicture, Frame, fit_picture
 from tusk.inference.gain import gains
 from tusk.inference.inputs import OneImage, each, is_one, to_picture
 from tusk.inference.look import look
 from tusk.inference.masks import mask_map
+from tusk.inference.pieces import cut, in_original, join
 from tusk.model.keypoints import most_peaks
 from tusk.model.layers import keep_layers
 from tusk.model.network import Output
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from tusk.model.storage import StoredModel
 
 BATCH = 8
+_CROWD = 2.0
+_MOST = 65_535  # what a mask map can tell apart
 
 
 class Predictor:
@@ -52,7 +56,7 @@ class Predictor:
             raise UsageError("batch", f"{batch} images at once are too few", "give 1 or more")
         self._network = model.network.eval()
         self._config = model.config
-        self._keypoints = keypoints or model.config.model.keypoints
+        self._keypoints = keypoints
         self._min_score, self._min_gain = min_score, min_gain
         self._batch = batch
 
@@ -75,18 +79,45 @@ class Predictor:
         return fit_picture(picture, name, self._config.data, self._config.model.multiple)
 
     @property
-    def _smallest_side(self) -> int:
+    def _smallest_side(self) -> int | None:
         """Twice the size leaves the resampling enough to average over, as in training."""
-        return 2 * self._config.data.size
+        return None if self._in_pieces else 2 * self._config.data.size
+
+    @property
+    def _in_pieces(self) -> bool:
+        return self._config.data.fit == "pieces"
 
     def detect_fitted(self, pictures: Sequence[FittedPicture]) -> list[Detections]:
         """What is in each of the pictures, in their order; those of one size go through the network together."""
+        if self._in_pieces:
+            return [self._by_looks(picture) for picture in pictures]
         found: list[Detections | None] = [None] * len(pictures)
         for places in self._batches(pictures):
             together = [pictures[place] for place in places]
-            for place, detections in zip(places, self._run(together), strict=True):
+            keypoints = self._keypoints or self._config.model.keypoints
+            for place, detections in zip(places, self._run(together, keypoints), strict=True):
                 found[place] = detections
         return [detections for detections in found if detections is not None]
+
+    def _by_looks(self, picture: FittedPicture) -> Detections:
+        """A picture of any size in squares of training's; K is for each of these, and the picture has in proportion."""
+        size, trained = self._config.data.size, self._config.model.keypoints
+        height, width = picture.frame.height, picture.frame.width
+        squares = cut(height, width, size)
+        alone = Frame(size, size, Placement(0, 0, size, size, 0, 0, size, size))
+        shares = height * width / size**2
+        most = min(self._keypoints or math.ceil(trained * shares), _MOST)
+        # Things are not spread evenly: a square in a crowd holds more than its share.
+        each = math.ceil(_CROWD * max(trained, most / shares))
+        found: list[Detections] = []
+        for start in range(0, len(squares), self._batch):
+            looks = [
+                FittedPicture(picture.source, size, size, alone, square.of(picture.pixels, size))
+                for square in squares[start : start + self._batch]
+            ]
+            found += self._run(looks, each)
+        joined = join(found, squares, height, width, self._config.model.window / 2, most)
+        return in_original(joined, picture)
 
     def _batches(self, pictures: Sequence[FittedPicture]) -> Iterator[list[int]]:
         sizes: dict[tuple[int, int], list[int]] = {}
@@ -97,14 +128,14 @@ class Predictor:
                 yield places[start : start + self._batch]
 
     @torch.no_grad()
-    def _run(self, pictures: Sequence[FittedPicture]) -> Iterator[Detections]:
+    def _run(self, pictures: Sequence[FittedPicture], keypoints: int) -> Iterator[Detections]:
         frame, model = pictures[0].frame, self._config.model
         # More than fit between each other's windows cannot be found anyway.
         room = most_peaks(-(-frame.height // model.stride), -(-frame.width // model.stride), model.map_window)
         pixels = torch.from_numpy(np.stack([picture.pixels for picture in pictures]))  # (B, H, W, 3)
         device = next(self._network.parameters()).device
         images = pixels.permute(0, 3, 1, 2).to(device, torch.float32) / 255
-        output = look(self._network, images, min(self._keypoints, room))
+        output = look(self._network, images, min(keypoints, room))
         gain = gains(self._network, images, output)  # (B, K)
         output = keep_layers(output, (output.score >= self._min_score) & (gain >= self._min_gain))
         output = whole_things(self._network, images, output)
@@ -113,10 +144,7 @@ class Predictor:
 
     def _in_original(self, picture: FittedPicture, output: Output, gain: Tensor, place: int) -> Detections:
         width, height = picture.original_width, picture.original_height
-        xy = picture.frame.placement.to_original(_array(output.xy[place]))  # (K, 2)
-        # A point in the bars around the picture is not in the picture. One in the outer half of an edge pixel is, and
-        # is moved to its centre, so that every point is inside for whoever looks it up.
-        inside = ((xy > -0.5) & (xy < (width - 0.5, height - 0.5))).all(1)
+        xy, inside = picture.to_original(_array(output.xy[place]))  # (K, 2), (K,)
         kept = inside & output.found[place].cpu().numpy()  # (K,)
         score, gained = _array(output.score[place]), _array(gain[place])
         masks = None
@@ -127,7 +155,7 @@ class Predictor:
             source=picture.source,
             width=width,
             height=height,
-            xy=np.clip(xy[kept], 0, (width - 1, height - 1)),
+            xy=xy[kept],
             type=output.label[place].cpu().numpy()[kept],
             score=score[kept],
             gain=gained[kept],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tusk
 from tusk.config import Config
-from tusk.data.catalogue import CATALOGUE, Request, open_dataset
+from tusk.data.catalogue import CATALOGUE, open_dataset, request_for
 from tusk.errors import DataError, UsageError
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, load_model
@@ -107,7 +107,7 @@ def open_images(config: Config, data: str | None, count: int) -> Images:
     if data is not None:
         named = data in CATALOGUE and not Path(data).exists()
         name, source, learnt_from = (data, None, False) if named else ("folder", data, False)
-    request = Request(source=source, split="test", size=own.size, fit=own.fit, grey=own.grey, seed=config.training.seed)
+    request = request_for(own, source=source, split="test", seed=config.training.seed)
     sample = sample_of(open_dataset(name, request), count)
     if data is not None:
         return Images(sample, f"of {sample.name}")
