@@ -34,3 +34,27 @@ def test_a_dataset_that_was_asked_for_is_not_changed(pictures):
 def test_without_pictures_the_preset_says_what_it_wants(tmp_path):
     done = tusk("train", tmp_path, "--preset", "mnist-hard")
     assert_sentence(done, 3, str(tmp_path), "idx")
+
+
+def test_whole_pictures_where_that_is_asked_for(pictures, tmp_path):
+    small = ("--training.steps", 1, "--training.batch", 4, "--data.size", 32, "--keypoints", 3, "--types", 2)
+    flags = ("--data.fit", "letterbox", "--data.contrast=own", "--model.window", 5, "--out", tmp_path / "run")
+    done = tusk("train", pictures, "--preset", "mnist-hard", *small, *flags)
+    assert done.returncode == 0, done.stderr
+    assert "8 images of pictures, 3 keypoints, 2 types" in done.stderr
+    config = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
+    assert (config["data"]["fit"], config["data"]["contrast"]) == ("letterbox", "own")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("digits", "--data.fit", "pieces"), ("data.fit", "ready-made")),
+        (("digits", "--data.contrast", "full"), ("data.contrast", "ready-made")),
+        (("PICTURES", "--data.scale", "0.5"), ("data.scale", "0.5 has no effect", "centre-crop")),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(pictures, tmp_path, flags, words):
+    flags = [pictures if flag == "PICTURES" else flag for flag in flags]
+    assert_sentence(tusk("train", *flags, "--out", tmp_path / "run"), 2, *words)
+    assert not (tmp_path / "run").exists()

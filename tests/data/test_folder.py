@@ -342,3 +342,59 @@ def test_a_folder_that_cannot_be_listed_is_named(
     monkeypatch.setattr(os, "scandir", refuse)
     dataset = FolderDataset(photos, size=8, cache_dir=tmp_path / "cache")
     assert (len(dataset), listed(dataset)) == (10, [("closed", "the folder cannot be read (Permission denied)")])
+
+
+def test_pieces_are_the_pictures_own_pixels(tmp_path: Path, decoded: list[str]) -> None:
+    (tmp_path / "photos").mkdir()
+    rng = np.random.default_rng(0)
+    pictures = {name: rng.integers(0, 256, shape, dtype=np.uint8) for name, shape in _SHAPES.items()}
+    for name, pixels in pictures.items():
+        Image.fromarray(pixels).save(tmp_path / "photos" / name)
+
+    def opened(**options: Any) -> FolderDataset:
+        return FolderDataset(tmp_path / "photos", size=16, fit="pieces", cache_dir=tmp_path / "cache", **options)
+
+    dataset = opened()
+    assert names(dataset) == ["a.png"] * 2 * 3 + ["b.png"] + ["c.png"] * 2
+    for i in range(len(dataset)):
+        placement, pixels = dataset.placement(i), pictures[dataset.path(i).name]
+        expected = np.zeros((16, 16, 3), np.uint8)
+        left, top = int(placement.left), int(placement.top)
+        part = pixels[top : top + 16, left : left + 16]
+        expected[placement.row : placement.row + len(part), placement.column :][:, : part.shape[1]] = part
+        np.testing.assert_array_equal(dataset.image(i), expected)
+    decoded.clear()
+    again = opened()
+    assert decoded == [] and len(again) == len(dataset)
+    assert len(opened(scale=0.5)) == 2 + 1 + 1
+
+    # A shard that is gone takes all pieces of its pictures with it, not some.
+    for index in (tmp_path / "cache").glob("*/*.json"):
+        index.unlink()
+    decoded.clear()
+    assert len(opened()) == len(dataset) and sorted(decoded) == sorted(_SHAPES)
+
+
+_SHAPES = {"a.png": (20, 40, 3), "b.png": (16, 9, 3), "c.png": (17, 16, 3)}
+
+
+def test_pieces_of_many_pictures_fill_several_shards(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tusk.data.cache, "_SHARD_IMAGES", 7)
+    dataset = FolderDataset(photos, size=8, fit="pieces", cache_dir=tmp_path / "cache")
+    assert len(dataset) == sum(-(-(30 + i) // 8) * 3 for i in range(10))
+    for i in range(len(dataset)):
+        number = int(dataset.path(i).stem[3:])
+        assert (dataset.image(i) == [10 * number, 255 - number, number]).all()
+
+
+def test_full_contrast_is_that_of_the_whole_picture(tmp_path: Path) -> None:
+    """Its two pieces keep the difference between them."""
+    pixels = np.zeros((8, 16, 3), np.uint8)
+    pixels[:, :8], pixels[:, 8:] = 60, 110
+    pixels[:, 12:] = 160
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    dataset = FolderDataset(tmp_path / "a.png", size=8, fit="pieces", contrast="full", cache_dir=tmp_path / "cache")
+    assert np.unique(dataset.image(0)).tolist() == [0]
+    assert np.unique(dataset.image(1)).tolist() == [128, 255]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tusk.data.images import Picture
-from tusk.data.placement import Whole, place, render
+from tusk.data.placement import Whole, place, place_pieces, render, render_each
 
 sides = st.integers(1, 400)
 
@@ -49,3 +49,34 @@ def test_a_drawn_dot_is_found_again(width: int, height: int, fit: Whole, seed: i
     image = render(Picture(pixels, width, height), placement, 40, grey=True)[:, :, 0].astype(float)
     row, column = np.unravel_index(image.argmax(), image.shape)
     assert np.abs(placement.to_original([column, row]) - [x, y]).max() <= 0.75 * max(placement.scale) + 0.5
+
+
+@given(st.integers(1, 500), st.integers(1, 500), st.sampled_from([8, 37, 80]), st.sampled_from([0.3, 1.0, 1.7]))
+def test_pieces_cover_all_of_a_picture_and_nothing_else(width: int, height: int, size: int, scale: float) -> None:
+    pieces = place_pieces(width, height, size, scale)
+    seen = np.zeros((max(1, round(height * scale)), max(1, round(width * scale))), np.int64)
+    for piece in pieces:
+        x, y = piece.to_original([piece.column, piece.row])  # where the picture begins in it
+        left, top = (
+            round((at + 0.5) * side / whole - 0.5)
+            for at, side, whole in zip((x, y), seen.shape[::-1], (width, height), strict=True)
+        )
+        assert 0 <= piece.column <= piece.column + piece.columns <= size
+        assert 0 <= piece.row <= piece.row + piece.rows <= size
+        part = seen[top : top + piece.rows, left : left + piece.columns]
+        assert part.shape == (piece.rows, piece.columns)
+        part += 1
+    assert seen.min() == 1
+    assert seen.max() <= 4  # no more than neighbours overlap
+    fewest = -(-seen.shape[0] // size) * -(-seen.shape[1] // size)
+    assert len(pieces) == fewest
+
+
+@given(st.integers(20, 200), st.integers(20, 200))
+def test_pieces_at_the_pictures_own_scale_are_its_own_pixels(width: int, height: int) -> None:
+    pixels = np.random.default_rng(width * height).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    pieces = place_pieces(width, height, 16)
+    for piece, image in zip(pieces, render_each(Picture(pixels, width, height), pieces, 16, grey=False), strict=True):
+        left, top = int(piece.left), int(piece.top)
+        assert (left, top) == (piece.left, piece.top)
+        np.testing.assert_array_equal(image, pixels[top : top + 16, left : left + 16])

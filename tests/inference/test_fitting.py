@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from tusk.config import DataConfig
+from tusk.data.folder import FolderDataset
 from tusk.data.images import Picture
 from tusk.data.placement import place
 from tusk.inference.fitting import fit_picture, frame_for
@@ -47,3 +49,21 @@ def test_grey():
     colour = Picture(np.tile(np.array([255, 0, 0], np.uint8), (20, 20, 1)), 20, 20)
     pixels = fit_picture(colour, "a", DataConfig(size=20, grey=True), 8).pixels
     assert pixels.shape == (20, 20, 3) and (pixels == pixels[:, :, :1]).all()
+
+
+@given(SIDES, SIDES, st.sampled_from([0.25, 1.0, 3.0]))
+def test_pieces_keep_the_pictures_scale_and_are_never_cut_short(width, height, scale):
+    frame = frame_for(width, height, DataConfig(size=64, fit="pieces", scale=scale), 8)
+    placement = frame.placement
+    assert (placement.left, placement.top, placement.width, placement.height) == (0, 0, width, height)
+    assert frame.width == max(64, placement.columns) and frame.height == max(64, placement.rows)
+    assert abs(placement.columns - width * scale) <= 1 and abs(placement.rows - height * scale) <= 1
+
+
+def test_full_contrast_as_in_training(tmp_path):
+    pixels = np.random.default_rng(0).integers(40, 90, (32, 32, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    trained = FolderDataset(tmp_path, size=32, contrast="full", cache_dir=tmp_path / "cache").image(0)
+    used = fit_picture(Picture(pixels, 32, 32), "a", DataConfig(size=32, contrast="full"), 8).pixels
+    np.testing.assert_array_equal(used, trained)
+    assert used.min() == 0 and used.max() == 255
