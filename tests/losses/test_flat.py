@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
-from tusk.losses.flat import flat_loss, on_flat_ground
+from tusk.losses.flat import _highest, flat_loss, on_flat_ground
 
 
 @pytest.mark.parametrize("ground", [0.0, 0.5, 1.0])
@@ -14,6 +15,13 @@ def test_flat_is_where_nothing_stands_within_the_window(ground):
     # A window of 11 reaches 5 pixels to each side.
     expected = [True, True, False, False, True, True]
     assert on_flat_ground(image, places[None], 11).tolist() == [expected]
+
+
+@pytest.mark.parametrize("window", [1, 3, 5, 7, 9, 11, 17, 31])
+def test_the_largest_of_each_window_against_pooling(window):
+    values = torch.randn(2, 3, 21, 34, generator=torch.Generator().manual_seed(window))
+    pooled = F.max_pool2d(F.pad(values, [window // 2] * 4, value=-torch.inf), window, 1)
+    assert torch.equal(_highest(values, window), pooled)
 
 
 def test_faint_noise_is_flat_and_a_faint_thing_is_not():

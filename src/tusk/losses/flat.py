@@ -15,11 +15,27 @@ _FLAT = 0.04  # between the darkest and the brightest pixel, of 1: less than a t
 def on_flat_ground(images: Tensor, xy: Tensor, window: int) -> Tensor:
     """images (B, 3, H, W) in [0, 1], xy (B, K, 2) in their pixels -> (B, K) bool: whether all within the odd window
     around it has one colour."""
-    reach = window // 2
-    highest = F.max_pool2d(images, window, 1, reach)  # what lies outside does not count
-    lowest = -F.max_pool2d(-images, window, 1, reach)
+    both = _highest(torch.cat([images, -images], 1), window)  # (B, 6, H, W)
+    highest, lowest = both[:, :3], -both[:, 3:]
     spread = (highest - lowest).amax(1, keepdim=True)  # (B, 1, H, W)
     return read_bilinear(spread, xy)[..., 0] < _FLAT
+
+
+def _highest(values: Tensor, window: int) -> Tensor:
+    """(B, C, H, W) -> the same: the largest of each window, what lies outside not counted.
+
+    The largest of 2, 4, 8 ... neighbours, each from two of the last: far fewer comparisons than pooling makes.
+    """
+    reach = window // 2
+    result = F.pad(values, (reach, reach, reach, reach), value=-torch.inf)
+    for direction in (-1, -2):
+        length = 1
+        while length < window:
+            step = min(length, window - length)
+            left = result.shape[direction] - step
+            result = torch.maximum(result.narrow(direction, 0, left), result.narrow(direction, step, left))
+            length += step
+    return result
 
 
 def flat_loss(score: Tensor, flat: Tensor) -> Tensor:
