@@ -43,11 +43,15 @@ class Square:
         top, left = self.down.start, self.across.start
         return pixels[top : top + size, left : left + size]
 
-    def owns(self, xy: FloatArray, margin: float) -> BoolArray:
-        """xy (N, 2) in the picture -> (N,) bool: whether they lie in its own part, or no further off than `margin`."""
+    def answers_for(self, xy: FloatArray, apart: float) -> BoolArray:
+        """xy (N, 2) in the square's pixels -> (N,) bool: whether they lie in its own part, or just beyond.
+
+        Two squares see a thing at their border at slightly other places, and each might take it for the other's.
+        """
+        margin = apart / 4
         # Pixel centres are at whole numbers.
-        low = np.array([self.across.own[0], self.down.own[0]]) - 0.5 - margin
-        high = np.array([self.across.own[1], self.down.own[1]]) - 0.5 + margin
+        low = np.array([self.across.inside.start, self.down.inside.start]) - 0.5 - margin
+        high = np.array([self.across.inside.stop, self.down.inside.stop]) - 0.5 + margin
         return np.asarray(((xy >= low) & (xy < high)).all(1))
 
 
@@ -71,13 +75,12 @@ def join(
 ) -> Detections:
     """What was found in each square, in its pixels -> what is in the picture, in the picture's, best score first.
 
-    A square answers for its own part, and a little beyond: two squares see a thing at their border at slightly other
-    places, and each might take it for the other's. What both found, closer than `apart`, is one thing: that of the
-    larger gain. Of more than `most` the largest gains stay.
+    What two squares both answer for, closer than `apart`, is one thing: that of the larger gain. Of more than `most`
+    the largest gains stay.
     """
     offsets = [np.array([square.across.start, square.down.start], np.float64) for square in squares]
     moved = [replace(look, xy=look.xy + offset) for look, offset in zip(looks, offsets, strict=True)]
-    own = [look[square.owns(look.xy, apart / 4)] for look, square in zip(moved, squares, strict=True)]
+    own = [there[square.answers_for(look.xy, apart)] for there, look, square in zip(moved, looks, squares, strict=True)]
     every = _together(own, height, width)
     every = every[np.argsort(-every.gain, kind="stable")]
     every = every[_first_of_each(every.xy, apart)][:most]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from tusk.inference.gain import gains
 from tusk.inference.inputs import OneImage, each, is_one, to_picture
 from tusk.inference.look import look
 from tusk.inference.masks import mask_map
-from tusk.inference.pieces import cut, in_original, join
+from tusk.inference.pieces import Square, cut, in_original, join
 from tusk.model.keypoints import most_peaks
 from tusk.model.layers import keep_layers
 from tusk.model.network import Output
@@ -84,6 +85,11 @@ class Predictor:
         return None if self._in_pieces else 2 * self._config.data.size
 
     @property
+    def _apart(self) -> float:
+        """What two looks find closer than this is one thing: peaks within half a window of each other are."""
+        return self._config.model.window / 2
+
+    @property
     def _in_pieces(self) -> bool:
         return self._config.data.fit == "pieces"
 
@@ -111,12 +117,10 @@ class Predictor:
         each = math.ceil(_CROWD * max(trained, most / shares))
         found: list[Detections] = []
         for start in range(0, len(squares), self._batch):
-            looks = [
-                FittedPicture(picture.source, size, size, alone, square.of(picture.pixels, size))
-                for square in squares[start : start + self._batch]
-            ]
-            found += self._run(looks, each)
-        joined = join(found, squares, height, width, self._config.model.window / 2, most)
+            part = squares[start : start + self._batch]
+            looks = [FittedPicture(picture.source, size, size, alone, one.of(picture.pixels, size)) for one in part]
+            found += self._run(looks, each, part)
+        joined = join(found, squares, height, width, self._apart, most)
         return in_original(joined, picture)
 
     def _batches(self, pictures: Sequence[FittedPicture]) -> Iterator[list[int]]:
@@ -128,7 +132,10 @@ class Predictor:
                 yield places[start : start + self._batch]
 
     @torch.no_grad()
-    def _run(self, pictures: Sequence[FittedPicture], keypoints: int) -> Iterator[Detections]:
+    def _run(
+        self, pictures: Sequence[FittedPicture], keypoints: int, squares: Sequence[Square] = ()
+    ) -> Iterator[Detections]:
+        """The pictures have one size; they may be looks at `squares` of a larger one."""
         frame, model = pictures[0].frame, self._config.model
         # More than fit between each other's windows cannot be found anyway.
         room = most_peaks(-(-frame.height // model.stride), -(-frame.width // model.stride), model.map_window)
@@ -136,6 +143,11 @@ class Predictor:
         device = next(self._network.parameters()).device
         images = pixels.permute(0, 3, 1, 2).to(device, torch.float32) / 255
         output = look(self._network, images, min(keypoints, room))
+        if squares and output.layer_alpha is None:
+            # What a keypoint is worth takes long to tell, and of many another square will tell it. Masks need them all.
+            xy = _array(output.xy)  # (B, K, 2)
+            asked = np.stack([one.answers_for(xy[place], self._apart) for place, one in enumerate(squares)])
+            output = replace(output, found=output.found & torch.from_numpy(asked).to(device))
         gain = gains(self._network, images, output)  # (B, K)
         output = keep_layers(output, (output.score >= self._min_score) & (gain >= self._min_gain))
         output = whole_things(self._network, images, output)
