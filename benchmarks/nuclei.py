@@ -1,7 +1,7 @@
 """Points against masks of nuclei, on pictures that training has not seen.
 
     python benchmarks/nuclei.py NUCLEI --list nuclei-train.txt      # three of four pictures, to train on
-    tusk train nuclei-train.txt --keypoints 45 --types 3 --out runs/nuclei
+    tusk train nuclei-train.txt --preset mnist-hard --keypoints 5 --types 3 --out runs/nuclei
     python benchmarks/nuclei.py NUCLEI --model runs/nuclei          # every fourth
 
 NUCLEI holds `images` and `labels` (16 bit, 0 for the background, i for nucleus i) of the same names, as made from the

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,7 @@ from tests.inference.bright import blob
 from tusk import cli
 from tusk.config import Config
 from tusk.model.network import seeded_network
-from tusk.model.storage import StoredModel, save_model
+from tusk.model.storage import StoredModel, load_model, save_model
 
 SETTINGS = {"keypoints": 4, "types": 3, "channels": 6, "width": 8, "levels": 2, "window": 7}
 NAMES = ["a 1.png", "a 10.png", "sub/deep.tif", "sub/Größe 图.jpg"]
@@ -152,6 +153,18 @@ def test_thresholds(place, tusk):
     assert tusk("plain.safetensors", "photos", "--out", "some", "--min-score", "0.8", "--min-gain", "0.5").code == 0
     kept = [row for row in table(place / "all") if float(row["score"]) >= 0.8 and float(row["gain"]) >= 0.5]
     assert table(place / "some") == kept and len(kept) < 16
+
+
+def test_without_a_threshold_it_is_the_models_own(place, tusk):
+    plain = load_model(place / "plain.safetensors")
+    save_model(place / "own.safetensors", replace(plain, provenance={"least_gain": 0.5}))
+    done = tusk("own.safetensors", "photos", "--out", "own")
+    assert "gain below 0.5 are left out" in done.err and "--min-gain 0 keeps them" in done.err
+    assert "left out" not in tusk("own.safetensors", "photos", "--out", "all", "--min-gain", "0").err
+    assert "left out" not in tusk("plain.safetensors", "photos", "--out", "none").err
+    kept = [row for row in table(place / "all") if float(row["gain"]) >= 0.5]
+    assert table(place / "own") == kept
+    assert 0 < len(kept) < len(table(place / "all")) == len(table(place / "none"))
 
 
 def test_what_cannot_be_read_is_listed_and_does_not_stop_it(place, tusk):

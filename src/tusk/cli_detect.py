@@ -38,8 +38,11 @@ def detect(
     keypoints: Annotated[int | None, tyro.conf.arg(help="How many to look for; default: as in training.")] = None,
     min_score: Annotated[float, tyro.conf.arg(help="Leave out points of a lower score, 0 to 1.")] = 0.0,
     min_gain: Annotated[
-        float, tyro.conf.arg(help="Leave out points that the image needs less: 0 keeps those it is worse without.")
-    ] = 0.0,
+        float | None,
+        tyro.conf.arg(
+            help="Leave out points that the image needs less; default: the model's own; 0: few are left out."
+        ),
+    ] = None,
     batch: Annotated[int, tyro.conf.arg(help="Images that go through the network together.")] = 8,
     overlays: Annotated[bool, tyro.conf.arg(help="Also draw what was found into each picture.")] = False,
     masks: Annotated[bool, tyro.conf.arg(help="Also write masks as PNG (models with layers).")] = False,
@@ -75,7 +78,7 @@ def detect(
         part=part_size(len(pictures.files)),
         keypoints=keypoints,
         min_score=min_score,
-        min_gain=min_gain,
+        min_gain=predictor.min_gain,
         batch=batch,
         masks=masks,
         overlays=overlays,
@@ -105,6 +108,9 @@ def detect(
         console.print(f"Share {share + 1} of {shares} is done; the last one to end joins the results.")
         return
     _end(folder, totals, manifest, console, rows=rows)
+    if min_gain is None and predictor.min_gain > 0:
+        left_out = f"Points of a gain below {predictor.min_gain:g} are left out: in training they stood for nothing."
+        console.print(f"{left_out} --min-gain 0 keeps them.", markup=False)
     again = ["tusk", "detect", model, source]
     console.print(_next(again, overlays), markup=False)
     console.print(f"Results are in {folder}", markup=False)

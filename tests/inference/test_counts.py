@@ -1,10 +1,14 @@
 """The threshold on gains, without a label."""
 
 import numpy as np
+import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tusk.inference.counts import gain_threshold
+from tusk.config import ModelConfig
+from tusk.inference import counts, gain
+from tusk.inference.counts import gain_threshold, least_gain
+from tusk.model.network import seeded_network
 
 
 @settings(max_examples=30, deadline=None)
@@ -41,3 +45,20 @@ def test_otsu_against_the_slow_reference():
     spent = [logs[part].var() * part.sum() + logs[~part].var() * (~part).sum() for part in below]
     best = int(np.argmin(spent))
     assert cuts[best] < np.log(gain_threshold(gains)) < cuts[best + 1]
+
+
+@torch.no_grad()
+def test_the_least_gain_is_the_threshold_of_all_images(monkeypatch):
+    settings = {"keypoints": 4, "types": 3, "channels": 6, "width": 8, "levels": 2, "window": 7}
+    network = seeded_network(ModelConfig.model_validate(settings), 1).train()
+    images = torch.randint(0, 256, (11, 3, 24, 24), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    images[::3] = 0  # nothing to see in some
+    given = []
+    monkeypatch.setattr(counts, "gain_threshold", lambda values: given.append(values) or 0.25)
+    assert least_gain(network, images) == 0.25
+    assert network.training, "left as it was"
+    network.eval()
+    seen = images / 255
+    output = network(seen, missing="empty")
+    expected = gain.gains(network, seen, output)[output.found]
+    np.testing.assert_allclose(given[0], expected, atol=1e-4)

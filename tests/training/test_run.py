@@ -132,6 +132,15 @@ def test_the_model_is_the_best_look_and_every_nth_checkpoint_is_kept(monkeypatch
         assert torch.equal(value, best[f"network/{name}"]), name
 
 
+@pytest.mark.parametrize(("told", "stored"), [(1.23456, 1.235), (-np.inf, None)])
+def test_the_model_knows_which_points_stand_for_nothing(monkeypatch, tmp_path, told, stored):
+    asked = []
+    monkeypatch.setattr(tusk.training.run, "least_gain", lambda _, images: asked.append(len(images)) or told)
+    model = load_model(run_in(tmp_path).train(resume=False))
+    assert model.provenance["least_gain"] == stored and model.least_gain == (stored or 0.0)
+    assert len(asked) == 1 and asked[0] >= 1
+
+
 def test_looks_before_there_are_types_do_not_count(tmp_path):
     config = configured(training={"steps": 6, "evaluate_every": 2, "warm_up": 1.0})
     path = run_in(tmp_path, config).train(resume=False)

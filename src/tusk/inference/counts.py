@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tusk.inference.gain import gains
+from tusk.inference.look import look
+from tusk.model.network import Network
 
 FloatArray = npt.NDArray[np.floating]
 
@@ -13,6 +19,23 @@ _NOTHING = 1e-3
 # without any gap has 3.46, through a normal distribution 2.65; of N values the former varies by 2.6 / sqrt(N), of which
 # six times are left as a margin: few values have gaps by chance.
 _ONE_GROUP, _MARGIN = 3.46, 16.0
+
+
+_AT_ONCE = 8  # images
+
+
+def least_gain(network: Network, images: Tensor) -> float:
+    """images (N, 3, H, W), uint8, that things are found in -> `gain_threshold` of the network's keypoints in them."""
+    training = network.training
+    network.eval()
+    device = next(network.parameters()).device
+    worth = []
+    for part in images.split(_AT_ONCE):
+        seen = part.to(device, torch.float32) / 255
+        output = look(network, seen)
+        worth.append(gains(network, seen, output)[output.found].cpu().numpy())
+    network.train(training)
+    return gain_threshold(np.concatenate(worth))
 
 
 def gain_threshold(gains: FloatArray) -> float:

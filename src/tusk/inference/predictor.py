@@ -37,28 +37,29 @@ _MOST = 65_535  # what a mask map can tell apart
 
 
 class Predictor:
-    """Finds up to `keypoints` things in each picture; those below a score or gain are left out."""
+    """Finds up to `keypoints` things in each picture; those below a score or gain (the model's own) are left out."""
 
     def __init__(
         self,
         model: StoredModel,
         keypoints: int | None = None,
         min_score: float = 0.0,
-        min_gain: float = 0.0,
+        min_gain: float | None = None,
         batch: int = BATCH,
     ) -> None:
         if keypoints is not None and keypoints < 1:
             raise UsageError("keypoints", f"{keypoints} cannot be looked for", "give 1 or more")
         if not 0 <= min_score <= 1:
             raise UsageError("min_score", f"{min_score:g} is no score", "give a number from 0 to 1")
-        if math.isnan(min_gain):
+        if min_gain is not None and math.isnan(min_gain):
             raise UsageError("min_gain", "it is not a number", "give one, such as 0 or 2.5")
         if batch < 1:
             raise UsageError("batch", f"{batch} images at once are too few", "give 1 or more")
         self._network = model.network.eval()
         self._config = model.config
         self._keypoints = keypoints
-        self._min_score, self._min_gain = min_score, min_gain
+        self._min_score = min_score
+        self.min_gain = model.least_gain if min_gain is None else min_gain
         self._batch = batch
 
     def detect(self, images: OneImage | Iterable[OneImage]) -> Detections | list[Detections]:
@@ -149,7 +150,7 @@ class Predictor:
             asked = np.stack([one.answers_for(xy[place], self._apart) for place, one in enumerate(squares)])
             output = replace(output, found=output.found & torch.from_numpy(asked).to(device))
         gain = gains(self._network, images, output)  # (B, K)
-        output = keep_layers(output, (output.score >= self._min_score) & (gain >= self._min_gain))
+        output = keep_layers(output, (output.score >= self._min_score) & (gain >= self.min_gain))
         output = whole_things(self._network, images, output)
         for place, picture in enumerate(pictures):
             yield self._in_original(picture, output, gain, place)

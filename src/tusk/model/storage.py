@@ -36,18 +36,24 @@ class StoredModel:
     config: Config
     provenance: dict[str, Any] = field(default_factory=dict)  # command, seed, minutes and so on: for people to read
 
+    @property
+    def least_gain(self) -> float:
+        """Points of a lower gain stand for nothing, as far as training could tell without labels; 0 if it could not."""
+        told = self.provenance.get("least_gain")
+        return max(0.0, float(told)) if isinstance(told, int | float) else 0.0
+
     def detect(
         self,
         images: OneImage | Iterable[OneImage],
         keypoints: int | None = None,
         min_score: float = 0.0,
-        min_gain: float = 0.0,
+        min_gain: float | None = None,
     ) -> Detections | list[Detections]:
         """What there is in a picture, or in each of many: paths, arrays, PIL images or tensors, of any sizes.
 
         One picture gives `Detections`, several a list of them, in the pictures' own pixels. At most `keypoints` (the
         number that the model was trained with, unless given) are looked for in each; those that are not there, or fall
-        short of a score or gain, are left out.
+        short of a score or gain (`least_gain`, unless given), are left out.
         """
         # Inference stands above the model; it is only needed once somebody asks for it.
         from tusk.inference.predictor import Predictor

@@ -22,6 +22,7 @@ from tusk.config import Config
 from tusk.data.dataset import Dataset, Truth
 from tusk.data.loader import Loader
 from tusk.errors import EXIT_STOPPED, UserError
+from tusk.inference.counts import least_gain
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, save_model
 from tusk.presets import to_yaml
@@ -34,6 +35,7 @@ from tusk.training.show import Show
 from tusk.training.trainer import NotFiniteError, StepReport, Trainer
 
 _LOOKED_AT = 200  # images for a look at the run's health
+_COUNTED = 100  # of them for the gain of keypoints that stand for something
 _LOG_EVERY = 10
 _ROLLBACKS = 3
 
@@ -54,10 +56,11 @@ class Look:
 
 
 def look_at(dataset: Dataset, count: int = _LOOKED_AT) -> Look:
-    """The first images of a dataset."""
+    """Images from all over a dataset: neighbours may be pieces of one picture."""
     count = min(count, len(dataset))
-    pixels = np.stack([dataset.image(index) for index in range(count)])
-    truths = tuple(truth for truth in (dataset.truth(index) for index in range(count)) if truth is not None)
+    places = [place * len(dataset) // count for place in range(count)]
+    pixels = np.stack([dataset.image(index) for index in places])
+    truths = tuple(truth for truth in map(dataset.truth, places) if truth is not None)
     return Look(torch.from_numpy(pixels).permute(0, 3, 1, 2), truths, len(dataset.class_names))
 
 
@@ -221,6 +224,7 @@ class Run:
             "minutes": round(spent / 60, 2),
             "steps": trainer.step if best is None else best.step,
             "score": None if best is None or best.score is None else round(best.score, 4),
+            "least_gain": self._least_gain(trainer.network),
         }
         save_model(path, StoredModel(_in_use(trainer.network), self.config, provenance))
         if best is None or best.step == trainer.step:
@@ -228,6 +232,12 @@ class Run:
         else:
             self._page(trainer.network, Moment(best.step, spent, True, None))
         return path
+
+    def _least_gain(self, network: Network) -> float | None:
+        """What `tusk detect` leaves out by itself; None where all keypoints are of one kind."""
+        every = max(1, len(self.look.images) // _COUNTED)
+        least = least_gain(network, self.look.images[::every])
+        return float(f"{least:.4g}") if np.isfinite(least) else None
 
 
 def _in_use(network: Network) -> Network:
