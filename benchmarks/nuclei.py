@@ -5,8 +5,8 @@
     python benchmarks/nuclei.py NUCLEI --model runs/nuclei          # every fourth
 
 NUCLEI holds `images` and `labels` (16 bit, 0 for the background, i for nucleus i) of the same names, as made from the
-2018 Data Science Bowl. A point counts if its gain passes the threshold that the gains of the training pictures give; no
-label is used for that.
+2018 Data Science Bowl. Points are those that `tusk detect` gives: their gain passes the threshold that training set
+without labels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from PIL import Image
 from scipy.ndimage import center_of_mass
 
 import tusk
-from tusk.inference.counts import gain_threshold
 
 NEAR = 8.0  # pixels from the middle of a nucleus
 
@@ -40,11 +39,10 @@ def main() -> None:
     if chosen.model is None:
         sys.exit("Give --list FILE or --model RUN.")
     model = tusk.load(chosen.model)
-    least = gain_threshold(np.concatenate([found.gain for found in model.detect(training)]))
     points = on = nuclei = near = 0
     for picture, found in zip(held_out, model.detect(held_out), strict=True):
         labels = np.array(Image.open(chosen.nuclei / "labels" / picture.name))
-        xy = found.xy[found.gain >= least]  # (N, 2)
+        xy = found.xy  # (N, 2)
         columns, rows = xy.round().astype(int).T
         points += len(xy)
         on += int((labels[rows, columns] > 0).sum())
@@ -53,8 +51,8 @@ def main() -> None:
         nuclei += len(middles)
         near += int((away.min(1, initial=np.inf) <= NEAR).sum())
     print(
-        f"{len(held_out)} pictures: of {points} points with a gain of at least {least:.2f}, {on / points:.1%} lie on "
-        f"nuclei; of {nuclei} nuclei, {near / nuclei:.1%} have a point within {NEAR:.0f} pixels"
+        f"{len(held_out)} pictures: of {points} points with a gain of at least {model.least_gain:.2f}, "
+        f"{on / points:.1%} lie on nuclei; of {nuclei} nuclei, {near / nuclei:.1%} have a point within {NEAR:.0f} pixels"
     )
 
 
