@@ -52,7 +52,8 @@ def main() -> None:
         near += int((away.min(1, initial=np.inf) <= NEAR).sum())
     print(
         f"{len(held_out)} pictures: of {points} points with a gain of at least {model.least_gain:.2f}, "
-        f"{on / points:.1%} lie on nuclei; of {nuclei} nuclei, {near / nuclei:.1%} have a point within {NEAR:.0f} pixels"
+        f"{on / points:.1%} lie on nuclei; of {nuclei} nuclei, {near / nuclei:.1%} have a point within "
+        f"{NEAR:.0f} pixels"
     )
 
 
