@@ -5,6 +5,7 @@ import yaml
 
 from tests.pictures import save_squares
 from tests.test_cli import assert_sentence, tusk
+from tusk.model.storage import load_model
 
 
 @pytest.fixture
@@ -24,6 +25,17 @@ def test_any_presets_settings_can_be_tried_on_pictures(pictures, tmp_path):
     assert config["data"]["dataset"] == "folder"
     assert (config["data"]["fit"], config["data"]["contrast"]) == ("pieces", "full")
     assert config["losses"]["flat"]["weight"] == 0.1, "the rest is the preset's"
+
+
+def test_a_resumed_run_knows_how_it_began(pictures, tmp_path):
+    small = ("--training.steps", 2, "--training.batch", 4, "--data.size", 32, "--keypoints", 3, "--model.window", 5)
+    assert tusk("train", pictures, *small, "--out", tmp_path / "run").returncode == 0
+    model = tmp_path / "run" / "model.safetensors"
+    began = load_model(model).provenance["command"]
+    assert began.startswith("tusk train ") and "--training.steps 2" in began
+    model.unlink()
+    assert tusk("train", "--resume", tmp_path / "run").returncode == 0
+    assert load_model(model).provenance["command"] == began
 
 
 def test_a_dataset_that_was_asked_for_is_not_changed(pictures):

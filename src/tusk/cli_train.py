@@ -38,6 +38,7 @@ usage: tusk train [SOURCE] [flags]       tusk train --resume RUN
   --tensorboard    also log for TensorBoard
   --PART.SETTING   any single setting: see 'tusk config --help'
 """
+_COMMAND = "command.txt"  # in a run's folder
 _SHORT = {
     "--keypoints": "--model.keypoints",
     "--types": "--model.types",
@@ -82,7 +83,11 @@ def run(args: Sequence[str]) -> None:
         resume = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0 and (folder / "config.yaml").exists()
         first = config.training.seed
         seeds = [] if chosen.seeds is None else list(range(first, first + chosen.seeds))
-    job = Job(config, folder, shlex.join(["tusk", "train", *args]), seeds, chosen.tensorboard)
+    command = shlex.join(["tusk", "train", *args])
+    if chosen.resume is not None and (folder / _COMMAND).is_file():
+        # What a model comes from is how its run began.
+        command = (folder / _COMMAND).read_text(encoding="utf-8").strip()
+    job = Job(config, folder, command, seeds, chosen.tensorboard)
     _train(job, resume=resume, named=chosen.out is not None)
 
 
@@ -248,6 +253,7 @@ def _fresh(folder: Path, named: bool, job: Job) -> Path:
     if not named:
         folder = new_folder(folder)
     make_folder(folder)
+    (folder / _COMMAND).write_text(f"{job.command}\n", encoding="utf-8")
     (folder / "config.yaml").write_text(to_yaml(job.config), encoding="utf-8")
     if job.seeds:
         store_seeds(folder, job.seeds)
