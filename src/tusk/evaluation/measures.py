@@ -26,7 +26,7 @@ from tusk.evaluation.localisation import localisation_figures
 from tusk.evaluation.paper import ARI_FOREGROUND, LANDMARK_ERROR, Task
 from tusk.evaluation.sample import Progress, Sample
 from tusk.evaluation.tally import ObjectTally
-from tusk.inference.counts import gain_threshold
+from tusk.inference.counts import found_gains, gain_threshold
 from tusk.inference.gain import gains
 from tusk.inference.look import look
 from tusk.model.layers import keep_layers
@@ -181,8 +181,7 @@ def _threshold(job: Job) -> tuple[float | None, list[str]]:
         return None, [f"objects are not counted, since that needs training images ({job.no_training})"]
     worth = []
     for batch in sample.batches(job.asked.batch, "gains on training images", job.progress, truth=False):
-        output = look(job.network, batch.images, job.keypoints)
-        worth.append(gains(job.network, batch.images, output)[output.found].numpy())
+        worth.append(found_gains(job.network, batch.images, job.keypoints))
     threshold = gain_threshold(np.concatenate(worth))
     if math.isinf(threshold):
         words = f"all keypoints count: their gains on {len(sample)} unlabelled training images are of one kind"

@@ -32,10 +32,15 @@ def least_gain(network: Network, images: Tensor) -> float:
     worth = []
     for part in images.split(_AT_ONCE):
         seen = part.to(device, torch.float32) / 255
-        output = look(network, seen)
-        worth.append(gains(network, seen, output)[output.found].cpu().numpy())
+        worth.append(found_gains(network, seen))
     network.train(training)
     return gain_threshold(np.concatenate(worth))
+
+
+def found_gains(network: Network, images: Tensor, keypoints: int | None = None) -> FloatArray:
+    """images (B, 3, H, W) in [0, 1] -> (N,): the gain of every keypoint that is found in them."""
+    output = look(network, images, keypoints)
+    return gains(network, images, output)[output.found].cpu().numpy()
 
 
 def gain_threshold(gains: FloatArray) -> float:
