@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tusk.data.canvases import BOX, CANVAS, DARTS, DIGITS, DISTANCE, PATCH, RIM, DigitCanvases
 from tusk.data.dataset import UInt8Array
-from tusk.data.digits import Digits
-from tusk.data.mnist import MnistHard
+from tusk.data.datasets.digits import Digits
+from tusk.data.datasets.mnist import MnistHard
+from tusk.data.synthetic.canvases import BOX, CANVAS, DARTS, DIGITS, DISTANCE, PATCH, RIM, DigitCanvases
 
 BATCH = 40
 REPEATS = 3

@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 
-from tusk.data.clevr.made import ClevrMade
-from tusk.data.clevr.render import draw
+from tusk.data.datasets.clevr_made import ClevrMade
+from tusk.data.synthetic.clevr.render import draw
 
 
 def main() -> int:

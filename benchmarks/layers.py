@@ -38,22 +38,22 @@ def main() -> None:
     if chosen.way:
         print(json.dumps(measure(chosen.way, chosen.keypoints, chosen.size, chosen.window, chosen.repeats)))
         return
-    seen: dict[tuple[str, int], dict[str, float]] = {}
+    encoding: dict[tuple[str, int], dict[str, float]] = {}
     print(f"{2 * PAIRS} images of {chosen.size} pixels a step, windows of {chosen.window}; seconds, MB at most")
     for count in COUNTS:
         for way in WAYS:
             command = [sys.executable, __file__, "--way", way, "--keypoints", str(count), "--size", str(chosen.size)]
             command += ["--window", str(chosen.window), "--repeats", str(chosen.repeats)]
             told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            one = seen[way, count] = json.loads(told)
+            one = encoding[way, count] = json.loads(told)
             print(f"K = {count:2}  {way:9} step {one['step']:.3f}  decode {one['decode']:.3f}  {one['memory']:.0f} MB")
     for part in ("decode", "step"):
-        growth = seen["windowed", 24][part] / seen["windowed", 6][part]
+        growth = encoding["windowed", 24][part] / encoding["windowed", 6][part]
         print(
             f"windowed, K 6 -> 24: {part} takes {growth:.2f}x, for 4x the area of layers: {growth / 4:.2f}x beyond it"
         )
         for way in ("whole", "dense"):
-            ratio = seen[way, 6][part] / seen["windowed", 6][part]
+            ratio = encoding[way, 6][part] / encoding["windowed", 6][part]
             print(f"{way} / windowed at K = 6: {part} {ratio:.2f}x")
 
 
@@ -71,7 +71,7 @@ def measure(way: str, keypoints: int, size: int, window: int, repeats: int) -> d
     from tusk.training.trainer import Trainer
 
     if way == "dense":
-        decoder.paint_layers = lambda unet, xy, score, descriptors, shape, variance: unet(  # type: ignore[assignment]
+        decoder.decode_layers = lambda unet, xy, score, descriptors, shape, variance: unet(  # type: ignore[assignment]
             splat_each(xy, score, descriptors, *shape, variance)
         )
     model = {"keypoints": keypoints, "layer_window": window if way == "windowed" else None, "window": 7}
@@ -88,7 +88,9 @@ def measure(way: str, keypoints: int, size: int, window: int, repeats: int) -> d
     descriptors = encoded.descriptors.requires_grad_()
 
     def decode() -> None:
-        painted = network.decode(encoded.keypoints, descriptors, (size, size), afar=encoded.afar, layers=False)
+        painted = network.decode(
+            encoded.keypoints, descriptors, (size, size), thumbnail=encoded.thumbnail, layers=False
+        )
         painted.reconstruction.square().mean().backward()
 
     def timed(work: Callable[[], None]) -> float:

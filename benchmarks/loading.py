@@ -19,9 +19,9 @@ from PIL import Image
 
 from tusk.data.dataset import Truth, UInt8Array
 from tusk.data.folder import FolderDataset
+from tusk.data.framing import place, render
 from tusk.data.images import read_picture
 from tusk.data.loader import Loader
-from tusk.data.placement import place, render
 
 SIZE, BATCH, NEEDED = 80, 50, 1000
 

@@ -9,8 +9,8 @@ import time
 
 import numpy as np
 
-from tusk.data.people import People, Person
-from tusk.data.people.render import Rendering, depths, render, shade
+from tusk.data.datasets.people import People, Person
+from tusk.data.synthetic.people.render import Rendering, depths, render, shade
 
 COUNT, BASELINE_COUNT, SAMPLES = 120, 12, 3
 

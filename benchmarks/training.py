@@ -46,10 +46,10 @@ class Side:
         return self.batch / statistics.median(self.seconds)
 
     def convolution_share(self) -> float:
-        with profile(activities=[ProfilerActivity.CPU]) as seen:
+        with profile(activities=[ProfilerActivity.CPU]) as encoding:
             for _ in range(3):
                 self.trainer.train_step(self.images, PROGRESS)
-        events = seen.key_averages()
+        events = encoding.key_averages()
         total = sum(event.self_cpu_time_total for event in events)
         return sum(event.self_cpu_time_total for event in events if "conv" in event.key) / total
 

@@ -15,11 +15,11 @@ import torch
 from PIL import Image
 
 import tusk
-from tusk.data.catalogue import Request, open_dataset
-from tusk.inference.gain import gains
-from tusk.inference.look import look
+from tusk.data.registry import Request, open_dataset
+from tusk.detection.gain import gains
+from tusk.detection.merge import merge_fragments
+from tusk.detection.relocate import detect_keypoints
 from tusk.model.layers import keep_layers, label_map
-from tusk.model.parts import whole_things
 from tusk.report.draw import draw_points, draw_score, to_bytes, type_colours
 
 SIDE, GAP = 264, 8
@@ -37,8 +37,8 @@ def row(
     images = open_dataset(dataset, Request(source=source, split=split, size=data.size, count=count, fit=data.fit))
     pixels = np.array(images.image(index))
     image = torch.from_numpy(pixels).permute(2, 0, 1)[None].float() / 255
-    output = look(network, image, keypoints)
-    output = whole_things(network, image, keep_layers(output, gains(network, image, output) >= least_gain))
+    output = detect_keypoints(network, image, keypoints)
+    output = merge_fragments(network, image, keep_layers(output, gains(network, image, output) >= least_gain))
     shown = output.found[0].numpy()
     times = max(1, 80 // data.size)  # so that dots and numbers are of one size in all rows
     xy = (output.xy[0].numpy()[shown] + 0.5) * times - 0.5

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 def test_public_names():
     assert sorted(tusk.__all__) == ["Detections", "__version__", "load"]
-    assert tusk.Detections.__module__ == "tusk.inference.detections"
+    assert tusk.Detections.__module__ == "tusk.detection.detections"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         tusk.nothing  # noqa: B018 (it is the asking that fails)
 
@@ -68,8 +68,8 @@ def test_python_in_the_readme_runs():
 
 def test_commands_in_the_readme_exist():
     text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "data.md").read_text()
-    from tusk.cli import _VERBS
-    from tusk.cli_data import VERBS
+    from tusk.cli.data import VERBS
+    from tusk.cli.main import _VERBS
 
     commands = re.findall(r"^tusk (\S+)(?: (\S+))?", text, re.M)
     assert len(commands) >= 5

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tusk.inference.detections import Detections
+    from tusk.detection.detections import Detections
     from tusk.model.storage import StoredModel
 
 __version__ = "0.1.0"
@@ -17,7 +17,7 @@ __all__ = ["Detections", "__version__", "load"]
 def __getattr__(name: str) -> object:
     """Public names whose modules are slow to import are so only when they are asked for."""
     if name == "Detections":
-        from tusk.inference.detections import Detections
+        from tusk.detection.detections import Detections
 
         return Detections
     raise AttributeError(f"module 'tusk' has no attribute '{name}'")

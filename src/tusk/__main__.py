@@ -1,5 +1,5 @@
 """`python -m tusk` is `tusk`."""
 
-from tusk.cli import main
+from tusk.cli.main import main
 
 main()

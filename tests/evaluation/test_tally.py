@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tusk.data.tetrominoes import Tetrominoes
+from tusk.data.datasets.tetrominoes import Tetrominoes
 from tusk.evaluation.tally import ObjectTally
 from tusk.model.network import Output
 

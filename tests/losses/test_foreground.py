@@ -2,7 +2,7 @@
 
 import torch
 
-from tusk.losses.foreground import foreground_loss, unexplained
+from tusk.losses.foreground import background_residual, foreground_loss
 
 
 def scene():
@@ -16,33 +16,33 @@ def scene():
 
 def test_unexplained_by_hand():
     image, room = scene()
-    seen = unexplained(image, room, stride=2)
-    assert seen.shape == (1, 1, 12, 12)
+    encoding = background_residual(image, room, stride=2)
+    assert encoding.shape == (1, 1, 12, 12)
     error = ((image - room) ** 2).mean(1)
     pooled = torch.stack([error[0, 2 * i : 2 * i + 2, 2 * j : 2 * j + 2].mean() for i in range(12) for j in range(12)])
-    torch.testing.assert_close(seen.flatten(), pooled / (pooled + error.mean() + 1e-8))
+    torch.testing.assert_close(encoding.flatten(), pooled / (pooled + error.mean() + 1e-8))
 
 
 def test_a_pale_thing_still_counts_beside_a_bright_one():
     image, room = scene()
-    seen = unexplained(image, room, stride=1)[0, 0]
-    assert seen[6, 6] > 0.8 and seen[16, 15] > 0.6
-    assert seen[0, 0] < 0.01 and seen[22, 2] < 0.01
+    encoding = background_residual(image, room, stride=1)[0, 0]
+    assert encoding[6, 6] > 0.8 and encoding[16, 15] > 0.6
+    assert encoding[0, 0] < 0.01 and encoding[22, 2] < 0.01
 
 
 def test_an_image_like_its_background_is_all_explained():
     _, room = scene()
-    assert unexplained(room, room, 1).max() == 0
+    assert background_residual(room, room, 1).max() == 0
 
 
 def test_sides_that_the_stride_does_not_divide():
     image = torch.rand(2, 3, 9, 11)
-    assert unexplained(image, torch.zeros(1, 3, 9, 11), 2).shape == (2, 1, 5, 6)
+    assert background_residual(image, torch.zeros(1, 3, 9, 11), 2).shape == (2, 1, 5, 6)
 
 
 def test_scores_that_follow_lower_the_loss_and_flat_ones_stay_finite():
     image, room = scene()
-    bare = unexplained(image, room, 1)
+    bare = background_residual(image, room, 1)
     random = torch.rand(bare.shape, generator=torch.Generator().manual_seed(0))
     same, other, flat = (float(foreground_loss(score, bare, 1)) for score in (bare, random, torch.ones_like(bare)))
     assert same < 1e-5 < other
@@ -52,7 +52,7 @@ def test_scores_that_follow_lower_the_loss_and_flat_ones_stay_finite():
 def test_descent_puts_the_peak_in_the_middle_of_a_thing():
     image, room = torch.zeros(1, 3, 25, 25), torch.zeros(1, 3, 25, 25)
     image[:, :, 8:17, 6:15] = 1.0  # its middle is row 12, column 10
-    bare = unexplained(image, room, 1)
+    bare = background_residual(image, room, 1)
     score = torch.zeros(1, 1, 25, 25, requires_grad=True)
     optimiser = torch.optim.Adam([score], 0.05)
     for _ in range(200):

@@ -70,7 +70,7 @@ def test_with_the_usual_distribution_small_batches_add_up_to_the_large_one():
     whole = joint_types(first, second)
     expected = torch.autograd.grad(mutual_information_loss(whole), logits, retain_graph=True)[0]
     parts = [joint_types(first[start : start + 6], second[start : start + 6]) for start in range(0, 60, 6)]
-    with_usual = torch.stack([mutual_information_loss(part, usual=whole) for part in parts]).mean()
+    with_usual = torch.stack([mutual_information_loss(part, running_mean=whole) for part in parts]).mean()
     without = torch.stack([mutual_information_loss(part) for part in parts]).mean()
     torch.testing.assert_close(torch.autograd.grad(with_usual, logits, retain_graph=True)[0], expected)
     assert not torch.allclose(torch.autograd.grad(without, logits)[0], expected, rtol=0.1)

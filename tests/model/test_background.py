@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tusk.model.background import Background, seen_from_afar
+from tusk.model.background import Background, make_thumbnail
 
 
 @pytest.mark.parametrize("kind", ["colour", "picture"])
@@ -11,7 +11,7 @@ def test_it_starts_as_one_colour_in_any_light(kind):
     background = Background(kind)
     background.start_at(torch.logit(torch.tensor([0.2, 0.5, 0.9])))
     for image in (torch.zeros(2, 3, 24, 40), torch.ones(2, 3, 24, 40)):
-        painted = background(seen_from_afar(image), (24, 40)).expand(2, -1, -1, -1)
+        painted = background(make_thumbnail(image), (24, 40)).expand(2, -1, -1, -1)
         expected = torch.tensor([0.2, 0.5, 0.9]).view(1, 3, 1, 1).expand(2, 3, 24, 40)
         torch.testing.assert_close(painted, expected)
 
@@ -34,14 +34,14 @@ def test_a_picture_learns_the_scene_and_its_light_but_no_things():
         optimiser = torch.optim.Adam(background.parameters(), 0.05)
         for step in range(150):
             scenes = lit_scenes(16, step)
-            loss = (background(seen_from_afar(scenes), (32, 32)) - scenes).square().mean()
+            loss = (background(make_thumbnail(scenes), (32, 32)) - scenes).square().mean()
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
-        errors[kind] = (background(seen_from_afar(unseen), (32, 32)) - unseen).square().mean().item()
+        errors[kind] = (background(make_thumbnail(unseen), (32, 32)) - unseen).square().mean().item()
     assert errors["picture"] < 0.02 * errors["colour"]
     # A bright thing a fifth of the image wide lights the surroundings at most a little, and is not painted.
     thing = unseen.clone()
     thing[:, :, 12:18, 12:18] = 1.0
-    painted = background(seen_from_afar(thing), (32, 32))
+    painted = background(make_thumbnail(thing), (32, 32))
     assert (painted - unseen)[:, :, 12:18, 12:18].abs().mean() < 0.2

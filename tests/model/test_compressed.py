@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.utils.flop_counter import FlopCounterMode
 
 from tusk.model import compressed
-from tusk.model.compressed import Axis, Kept, paint_layers, plan, support
+from tusk.model.compressed import Axis, Kept, decode_layers, plan, support
 from tusk.model.decoder import Decoder
 from tusk.model.splat import gaussian_profile, splat_each
 from tusk.model.unet import UNet
@@ -66,7 +66,7 @@ def test_results_and_gradients_equal_the_dense_ones(size, levels, variance, canv
     inputs = [value.requires_grad_() for value in random_layers(seed, xy)]
     weight = torch.randn(3, 4, *size).double()
     results = []
-    for paint in (dense, paint_layers):
+    for paint in (dense, decode_layers):
         painted = paint(unet, *inputs, size, variance)
         results.append([painted, *torch.autograd.grad((painted * weight).mean(), [*inputs, *unet.parameters()])])
     for ours, theirs in zip(results[1], results[0], strict=True):
@@ -86,7 +86,7 @@ def test_every_place_from_the_border_to_the_middle(size):
     unet = random_unet(1, 3, width=1)
     inputs = random_layers(1, xy)
     with torch.no_grad():
-        ours, theirs = paint_layers(unet, *inputs, size, variance), dense(unet, *inputs, size, variance)
+        ours, theirs = decode_layers(unet, *inputs, size, variance), dense(unet, *inputs, size, variance)
     torch.testing.assert_close(ours, theirs, atol=1e-9, rtol=0)
 
 
@@ -101,7 +101,7 @@ def test_single_precision_is_as_precise_as_the_dense_way(score_scale):
         single = copy.deepcopy(unet).float()
         error = [
             (paint(single, *(value.float() for value in inputs), size, 0.05) - exact).square().mean().sqrt()
-            for paint in (dense, paint_layers)
+            for paint in (dense, decode_layers)
         ]
     assert error[1] < 1.5 * error[0]
     assert error[1] < 1e-5 * exact.abs().max()
@@ -128,7 +128,7 @@ def test_at_112_pixels_two_levels_are_small_and_a_third_of_the_operations_are_go
     unet = UNet(32, 4, 32, 4)
     inputs = torch.tensor([[[50.0, 40.0]]]), torch.ones(1, 1), torch.randn(1, 1, 32)
     operations = []
-    for paint in (dense, paint_layers):
+    for paint in (dense, decode_layers):
         with FlopCounterMode(display=False) as counter:
             paint(unet, *inputs, (112, 112), 0.05).sum().backward()
         operations.append(counter.get_total_flops())
@@ -141,7 +141,7 @@ def test_where_it_does_not_pay_the_dense_way_is_taken():
     assert plan((112, 112), 4, 100.0) == []
     unet = random_unet(3, 3)
     inputs = random_layers(3, [[5.0, 6.0]])
-    assert torch.equal(paint_layers(unet, *inputs, (16, 16), 0.05), dense(unet, *inputs, (16, 16), 0.05))
+    assert torch.equal(decode_layers(unet, *inputs, (16, 16), 0.05), dense(unet, *inputs, (16, 16), 0.05))
 
 
 @pytest.mark.parametrize("variance", [0.01, 0.05, 0.3, 2.0, 9.0])

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tusk.errors import UsageError
-from tusk.model.keypoints import extract_keypoints, find_peaks, most_peaks, read_bilinear, read_truncated
+from tusk.geometry.sampling import sample_bilinear, sample_truncated
+from tusk.model.keypoints import extract_keypoints, find_peaks, most_peaks
 
 
 def slow_peaks(score_map, window):
@@ -115,7 +116,7 @@ def test_bilinear_reading_equals_the_four_pixel_formula(seed):
     rng = np.random.default_rng(seed)
     values = torch.tensor(rng.random((2, 3, 7, 9)))
     xy = torch.tensor(rng.random((2, 5, 2)) * [8, 6])
-    fast = read_bilinear(values, xy)
+    fast = sample_bilinear(values, xy)
     for b in range(2):
         for k in range(5):
             x, y = xy[b, k].tolist()
@@ -133,4 +134,8 @@ def test_bilinear_reading_equals_the_four_pixel_formula(seed):
 
 def test_truncated_reading_takes_the_pixel_left_and_above():
     values = torch.arange(12.0).view(1, 1, 3, 4)
-    assert read_truncated(values, torch.tensor([[[2.9, 1.2], [-0.4, 0.0], [3.0, 2.0]]]))[0, :, 0].tolist() == [6, 0, 11]
+    assert sample_truncated(values, torch.tensor([[[2.9, 1.2], [-0.4, 0.0], [3.0, 2.0]]]))[0, :, 0].tolist() == [
+        6,
+        0,
+        11,
+    ]

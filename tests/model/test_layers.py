@@ -32,15 +32,15 @@ def test_among_layers_the_background_gets_only_what_none_reaches():
 
 
 def test_without_a_background_every_pixel_goes_to_a_layer():
-    _, seen = output()
-    assert seen.layer_alpha is not None
-    assert (label_map(seen) == seen.layer_alpha[:, :, 0].argmax(1) + 1).all()
+    _, encoding = output()
+    assert encoding.layer_alpha is not None
+    assert (label_map(encoding) == encoding.layer_alpha[:, :, 0].argmax(1) + 1).all()
 
 
 def test_background_and_windows_leave_the_rest_to_the_background():
     for more in ({"background": "colour", "layer_window": 8}, {"layer_window": 8}):
-        _, seen = output(**more)
-        labels, covered = label_map(seen), seen.layer_alpha[:, :, 0].sum(1) > 0
+        _, encoding = output(**more)
+        labels, covered = label_map(encoding), encoding.layer_alpha[:, :, 0].sum(1) > 0
         assert (labels[~covered] == 0).all() and (~covered).any()
 
 
@@ -57,72 +57,72 @@ def test_plain_networks_have_none():
 
 
 def test_layers_that_are_not_kept_are_as_if_they_had_never_been():
-    _, seen = output(background="colour")
+    _, encoding = output(background="colour")
     logits = torch.randn(2, 3, 1, 32, 32, generator=torch.Generator().manual_seed(0))
     nothing = torch.zeros(2, 1, 1, 32, 32)  # the background's
-    seen = replace(seen, layer_alpha=torch.cat([logits, nothing], 1).softmax(1)[:, :3])
+    encoding = replace(encoding, layer_alpha=torch.cat([logits, nothing], 1).softmax(1)[:, :3])
     kept = torch.tensor([[True, False, True], [True, True, True]])
-    left = keep_layers(seen, kept)
+    left = keep_layers(encoding, kept)
     expected = torch.cat([logits[0, [0, 2]], nothing[0]]).softmax(0)[:2]
     torch.testing.assert_close(left.layer_alpha[0, [0, 2]], expected)
-    assert not left.layer_alpha[0, 1].any() and torch.equal(left.found, seen.found & kept)
-    torch.testing.assert_close(left.layer_alpha[1], seen.layer_alpha[1])
-    none = keep_layers(seen, torch.zeros_like(kept))
+    assert not left.layer_alpha[0, 1].any() and torch.equal(left.found, encoding.found & kept)
+    torch.testing.assert_close(left.layer_alpha[1], encoding.layer_alpha[1])
+    none = keep_layers(encoding, torch.zeros_like(kept))
     assert (label_map(none) == 0).all() and not none.found.any()
 
 
 def test_points_without_layers_are_kept_alike():
     network = seeded_network(ModelConfig(**SIZE | {"decode": "plain"}), 0).eval()
     with torch.no_grad():
-        seen = network(torch.rand(2, 3, 32, 32), missing="empty")
-    left = keep_layers(seen, torch.tensor([[True, False, True]]).expand(2, -1))
+        encoding = network(torch.rand(2, 3, 32, 32), missing="empty")
+    left = keep_layers(encoding, torch.tensor([[True, False, True]]).expand(2, -1))
     assert left.layer_alpha is None and left.found.tolist() == [[True, False, True]] * 2
 
 
 def test_a_pixel_goes_to_whoever_shares_it_and_has_its_colour():
-    network, seen = output(background="colour", mask_tolerance=0.1)
+    network, encoding = output(background="colour", mask_tolerance=0.1)
     red, blue = torch.tensor([0.9, 0.1, 0.1]), torch.tensor([0.1, 0.1, 0.9])
     images = red.view(1, 3, 1, 1).expand(2, 3, 32, 32)
     # Layer 0 is blue and has most of every pixel, 1 is red and has less, 2 is red and has nothing.
     rgb = torch.stack([blue, red, red])[None, :, :, None, None].expand(2, 3, 3, 32, 32)
     alpha = torch.tensor([0.6, 0.3, 0.0])[None, :, None, None, None].expand(2, 3, 1, 32, 32)
-    seen = replace(seen, layer_rgb=rgb, layer_alpha=alpha)
-    assert (label_map(seen) == 1).all()
-    claimed = claim_pixels(network, images, seen)
+    encoding = replace(encoding, layer_rgb=rgb, layer_alpha=alpha)
+    assert (label_map(encoding) == 1).all()
+    claimed = claim_pixels(network, images, encoding)
     assert (label_map(claimed) == 2).all()
     assert (claimed.layer_alpha[:, 2] == 0).all() and (claimed.layer_alpha.sum(1) <= 1 + 1e-6).all()
-    assert claimed.reconstruction is seen.reconstruction
+    assert claimed.reconstruction is encoding.reconstruction
     # White fits neither of them: then the share decides, as before.
-    white = claim_pixels(network, torch.ones(2, 3, 32, 32), replace(seen, layer_alpha=alpha / 0.9))
+    white = claim_pixels(network, torch.ones(2, 3, 32, 32), replace(encoding, layer_alpha=alpha / 0.9))
     torch.testing.assert_close(white.layer_alpha, alpha / 0.9)
 
 
 def test_the_background_claims_what_has_its_colour():
-    network, seen = output(background="colour", mask_tolerance=0.1)
+    network, encoding = output(background="colour", mask_tolerance=0.1)
     with torch.no_grad():
         behind = network.background(torch.zeros(2, 3, 32, 32))
     red = torch.tensor([1.0, 0.0, 0.0])
     assert (behind[0, :, 0, 0] - red).norm() > 0.5
     rgb = red[None, None, :, None, None].expand(2, 3, 3, 32, 32)
-    seen = replace(seen, layer_rgb=rgb, layer_alpha=torch.full((2, 3, 1, 32, 32), 0.3))
-    assert (label_map(seen) == 1).all()
-    assert (label_map(claim_pixels(network, behind.expand(2, 3, 32, 32), seen)) == 0).all()
+    encoding = replace(encoding, layer_rgb=rgb, layer_alpha=torch.full((2, 3, 1, 32, 32), 0.3))
+    assert (label_map(encoding) == 1).all()
+    assert (label_map(claim_pixels(network, behind.expand(2, 3, 32, 32), encoding)) == 0).all()
 
 
 def test_brightness_counts_less_than_hue():
-    network, seen = output(background="colour", mask_tolerance=0.05)
+    network, encoding = output(background="colour", mask_tolerance=0.05)
     dark, blue = torch.tensor([0.3, 0.1, 0.1]), torch.tensor([0.3, 0.3, 0.5])
     rgb = torch.stack([blue, dark, dark])[None, :, :, None, None].expand(2, 3, 3, 32, 32)
     alpha = torch.tensor([0.6, 0.3, 0.0])[None, :, None, None, None].expand(2, 3, 1, 32, 32)
     lit = (dark + 0.2).view(1, 3, 1, 1).expand(2, 3, 32, 32)
     assert (lit[0, :, 0, 0] - blue).norm() < (lit[0, :, 0, 0] - dark).norm()
-    claimed = claim_pixels(network, lit, replace(seen, layer_rgb=rgb, layer_alpha=alpha))
+    claimed = claim_pixels(network, lit, replace(encoding, layer_rgb=rgb, layer_alpha=alpha))
     assert (label_map(claimed) == 2).all()
 
 
 def test_a_layer_is_recoloured_by_its_own_pixels():
     """Two halves of nearly one colour: where the layers meet, what each is off is known from where it is alone."""
-    network, seen = output(mask_tolerance=0.05)
+    network, encoding = output(mask_tolerance=0.05)
     left, right = torch.tensor([0.5, 0.3, 0.3]), torch.tensor([0.5, 0.3, 0.35])
     images = torch.cat([left.view(1, 3, 1, 1).expand(2, 3, 32, 16), right.view(1, 3, 1, 1).expand(2, 3, 32, 16)], 3)
     painted = torch.stack([left + torch.tensor([0, 0, 0.06]), right + torch.tensor([0, 0.06, 0]), left])
@@ -130,22 +130,22 @@ def test_a_layer_is_recoloured_by_its_own_pixels():
     alpha[:, 0, :, :, :10] = alpha[:, 1, :, :, 22:] = 1.0
     alpha[:, :2, :, :, 10:22] = 0.5
     rgb = painted[None, :, :, None, None].expand(2, 3, 3, 32, 32)
-    labels = label_map(claim_pixels(network, images, replace(seen, layer_rgb=rgb, layer_alpha=alpha)))
+    labels = label_map(claim_pixels(network, images, replace(encoding, layer_rgb=rgb, layer_alpha=alpha)))
     assert (labels[..., :16] == 1).all() and (labels[..., 16:] == 2).all()
 
 
 @pytest.mark.parametrize("more", [{"background": "colour"}, {"layer_window": 8}])
 def test_layers_that_are_not_kept_claim_nothing(more):
     images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(1))
-    network, seen = output(mask_tolerance=0.3, **more)
+    network, encoding = output(mask_tolerance=0.3, **more)
     kept = torch.tensor([[True, False, True], [True, True, False]])
-    claimed = claim_pixels(network, images, keep_layers(seen, kept)).layer_alpha
+    claimed = claim_pixels(network, images, keep_layers(encoding, kept)).layer_alpha
     assert claimed.isfinite().all() and not claimed[~kept].any() and claimed[kept].any()
     # As if they had not been there: their own colours make no difference.
-    other = replace(seen, layer_rgb=seen.layer_rgb * kept[:, :, None, None, None])
+    other = replace(encoding, layer_rgb=encoding.layer_rgb * kept[:, :, None, None, None])
     assert torch.equal(claim_pixels(network, images, keep_layers(other, kept)).layer_alpha, claimed)
 
 
 def test_without_a_tolerance_shares_stay_as_they_are():
-    network, seen = output(background="colour")
-    assert claim_pixels(network, torch.rand(2, 3, 32, 32), seen) is seen
+    network, encoding = output(background="colour")
+    assert claim_pixels(network, torch.rand(2, 3, 32, 32), encoding) is encoding

@@ -116,15 +116,17 @@ def test_windowed_layers_are_clear_outside_their_window(stride, background):
 def test_sums_over_windows_paint_what_their_layers_paint(background, size):
     """And give the same gradients: the sums are what training uses."""
     net = network(
-        decode="layers", layer_window=24, stride=2, background=background, keypoints=5, layer_tint=True
+        decode="layers", layer_window=24, stride=2, background=background, keypoints=5, layer_base_colour=True
     ).double()
     image = torch.rand(2, 3, *size, dtype=torch.float64)
     target = torch.rand(2, 3, *size, dtype=torch.float64)
     results = []
     for layers in (True, False):
         net.zero_grad()
-        seen = net.encode(image)
-        decoded = net.decode(seen.keypoints, seen.descriptors, size, afar=seen.afar, layers=layers)
+        encoding = net.encode(image)
+        decoded = net.decode(
+            encoding.keypoints, encoding.descriptors, size, thumbnail=encoding.thumbnail, layers=layers
+        )
         ((decoded.reconstruction - target).square().mean() + decoded.cover.mean()).backward()
         gradients = [p.grad.clone() for p in net.parameters() if p.grad is not None]
         results.append((decoded.reconstruction, decoded.cover, *gradients))
@@ -135,7 +137,7 @@ def test_sums_over_windows_paint_what_their_layers_paint(background, size):
 
 @pytest.mark.parametrize("window", [None, 24])
 def test_a_tint_shifts_the_colour_of_its_layer_and_not_its_mask(window):
-    net = network(decode="layers", layer_window=window, background="colour", keypoints=2, layer_tint=True)
+    net = network(decode="layers", layer_window=window, background="colour", keypoints=2, layer_base_colour=True)
     image = torch.rand(1, 3, 48, 48)
     with torch.no_grad():
         before = net(image)
@@ -145,8 +147,8 @@ def test_a_tint_shifts_the_colour_of_its_layer_and_not_its_mask(window):
     shift = (after.layer_rgb.logit() - before.layer_rgb.logit()) * (before.layer_alpha > 0)
     expected = 0.5 * after.descriptors.sum(-1)  # (1, 2)
     for k in range(2):
-        seen = shift[0, k][(before.layer_alpha[0, k] > 0).expand(3, -1, -1)]
-        torch.testing.assert_close(seen, expected[0, k].expand_as(seen), rtol=1e-3, atol=1e-4)
+        encoding = shift[0, k][(before.layer_alpha[0, k] > 0).expand(3, -1, -1)]
+        torch.testing.assert_close(encoding, expected[0, k].expand_as(encoding), rtol=1e-3, atol=1e-4)
 
 
 def test_windowed_patches_land_around_their_keypoint():

@@ -87,7 +87,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest(stored, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tusk.files.os.fsync", full)
+    monkeypatch.setattr("tusk.io.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
         save_model(stored, StoredModel(seeded_network(CONFIG.model, 1), CONFIG))
     assert stored.read_bytes() == before

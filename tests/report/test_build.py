@@ -10,8 +10,8 @@ from tests.report.reader import read_page
 from tests.report.subjects import images, subject
 from tusk.report.build import make_page, training_pages
 from tusk.report.page import render_page
-from tusk.report.seen import see
-from tusk.training.run import Moment
+from tusk.report.predictions import predict
+from tusk.training.run import TrainingState
 
 ALWAYS = ["health", "run", "images", "types"]
 LAYERS = {"decode": "layers", "background": "colour"}
@@ -72,7 +72,7 @@ def test_confusion_adds_up_to_all_keypoints(rendered):
     table = page.text.partition("Types and class")[2].partition("How it learnt")[0]
     cells = re.split(r"type \d", table)[1:]
     total = sum(int(number) for cell in cells for number in re.findall(r"\b\d+\b", cell.partition("Written")[0]))
-    assert total == int(see(about.network, shown.sample, 0).found.sum())
+    assert total == int(predict(about.network, shown.sample, 0).found.sum())
 
 
 @pytest.mark.parametrize("model", [{}, LAYERS])
@@ -95,11 +95,11 @@ def test_training_refreshes_a_light_page_and_ends_with_a_full_one(tmp_path):
     about, shown = subject(), images()
     (tmp_path / "metrics.jsonl").write_text('{"step": 1, "contrast": 2.5}\n{"step": 2, "contrast": 1.5}\n{"st')
     write = training_pages(tmp_path / "report.html", about.config, shown, "tusk train x")
-    write(about.network, Moment(10, 90.0, False, None))
+    write(about.network, TrainingState(10, 90.0, False, None))
     page = read_page((tmp_path / "report.html").read_text())
     assert "not finished" in page.text and "after 10 steps (50%)" in page.text and "1.5 minutes" in page.text
     assert "plane" not in page.ids and "curves" in page.ids
-    write(about.network, Moment(20, 120.0, True, None))
+    write(about.network, TrainingState(20, 120.0, True, None))
     page = read_page((tmp_path / "report.html").read_text())
     assert "not finished" not in page.text and "plane" in page.ids and "tusk train x" in page.text
     assert {file.name for file in tmp_path.iterdir()} == {"metrics.jsonl", "report.html"}

@@ -12,10 +12,10 @@ from tusk.report.curves import read_charts
 from tusk.report.embedding import embed
 from tusk.report.gallery import type_cards
 from tusk.report.layers import contact, take_apart
-from tusk.report.seen import see
-from tusk.training.health import Health, mean_image_error
+from tusk.report.predictions import predict
+from tusk.training.validation import ValidationFigures, mean_image_error
 
-FINE = Health(4, 0.3, 0.9, 0.8, 0.01, 0.9, 0.8)
+FINE = ValidationFigures(4, 0.3, 0.9, 0.8, 0.01, 0.9, 0.8)
 
 
 def test_contact_counts_sides_between_things():
@@ -28,7 +28,7 @@ def test_contact_counts_sides_between_things():
 def test_images_whose_things_touch_come_first():
     layered = subject(model={"decode": "layers"})
     shown = images("attributes")
-    apart = take_apart(layered.network, see(layered.network, shown.sample, 0))
+    apart = take_apart(layered.network, predict(layered.network, shown.sample, 0))
     touching = sorted((contact(truth.mask) for truth in shown.sample.truths), reverse=True)
     chosen = [contact((image.true_mask[..., 0] * (image.true_mask[..., 0] > 24)).astype(np.uint8)) for image in apart]
     assert chosen == touching[:4]
@@ -37,38 +37,41 @@ def test_images_whose_things_touch_come_first():
         assert image.layers[0].picture.shape == (32, 32, 4)
         # Without a background the layers together are opaque.
         assert np.abs(sum(layer.alpha[..., 0].astype(int) for layer in image.layers) - 255).max() <= 3
-    assert take_apart(subject().network, see(subject().network, shown.sample, 0)) == []
+    assert take_apart(subject().network, predict(subject().network, shown.sample, 0)) == []
 
 
 def test_crops_are_those_of_the_surest_keypoints():
     about, shown = subject(), images("nothing", 6)
-    seen = see(about.network, shown.sample, 0)
-    for card in type_cards(about.network, seen):
-        sure = sorted((float(seen.confidence[i, k]), -i, -k) for i, k in (seen.label == card.number).nonzero().tolist())
+    predictions = predict(about.network, shown.sample, 0)
+    for card in type_cards(about.network, predictions):
+        sure = sorted(
+            (float(predictions.confidence[i, k]), -i, -k)
+            for i, k in (predictions.label == card.number).nonzero().tolist()
+        )
         assert len(card.crops) == min(8, len(sure)) and card.count == len(sure)
         if sure:
             _, i, k = sure[-1]
-            x, y = (round(float(value)) for value in seen.xy[-i, -k])
+            x, y = (round(float(value)) for value in predictions.xy[-i, -k])
             middle = card.crops[0][card.crops[0].shape[0] // 2 - 1, card.crops[0].shape[1] // 2 - 1]
-            assert np.array_equal(middle, seen.sample.images[-i, :, y, x].numpy())
+            assert np.array_equal(middle, predictions.sample.images[-i, :, y, x].numpy())
 
 
 def test_the_plane_is_the_same_every_time_and_groups_lie_apart():
     about = subject()
-    seen = see(about.network, images("nothing").sample, 0)
+    predictions = predict(about.network, images("nothing").sample, 0)
     rng = np.random.default_rng(0)
-    groups = rng.integers(0, 3, seen.label.shape)
+    groups = rng.integers(0, 3, predictions.label.shape)
     descriptors = np.eye(6)[groups] + 0.05 * rng.standard_normal((*groups.shape, 6))
-    seen = replace(seen, descriptors=torch.as_tensor(descriptors, dtype=torch.float32))
+    predictions = replace(predictions, descriptors=torch.as_tensor(descriptors, dtype=torch.float32))
     prototypes = torch.eye(6)[:3]
-    plane, again = embed(seen, prototypes), embed(seen, prototypes)
+    plane, again = embed(predictions, prototypes), embed(predictions, prototypes)
     assert np.array_equal(plane.descriptors, again.descriptors) and len(plane.descriptors) == 120
     nearest = np.linalg.norm(plane.descriptors[:, None] - plane.prototypes, axis=-1).argmin(1)
     assert (nearest == groups.flatten()[plane.chosen]).mean() > 0.95
     # Descriptors that have all become alike are no reason to fail.
-    alike = replace(seen, descriptors=torch.ones_like(seen.descriptors))
+    alike = replace(predictions, descriptors=torch.ones_like(predictions.descriptors))
     assert np.isfinite(embed(alike, torch.ones(4, 6)).descriptors).all()
-    assert embed(replace(seen, found=torch.zeros_like(seen.found)), prototypes) is None
+    assert embed(replace(predictions, found=torch.zeros_like(predictions.found)), prototypes) is None
 
 
 def test_curves_survive_what_a_kill_leaves(tmp_path):
@@ -84,51 +87,55 @@ def test_curves_survive_what_a_kill_leaves(tmp_path):
     assert len(loss.x) <= 400 and loss.x[-1] == 1000 and loss.x == loss.y and 4 not in loss.x
 
 
-def told(seen, about, health=FINE):
-    return " ".join(remark.words for remark in remarks(seen, about.config, health) if not remark.well)
+def told(predictions, about, health=FINE):
+    return " ".join(remark.words for remark in remarks(predictions, about.config, health) if not remark.well)
 
 
 def test_a_sound_run_gets_no_advice_and_each_fault_gets_its_own():
     about, shown = subject(), images("nothing")
-    seen = see(about.network, shown.sample, 0)
+    predictions = predict(about.network, shown.sample, 0)
     corners = torch.as_tensor(np.stack([_centres(index) for index in range(40)]), dtype=torch.float32)
     even = torch.arange(120).view(40, 3) % 4
-    seen = replace(seen, xy=corners, label=even, found=torch.ones_like(even, dtype=torch.bool), error=seen.error * 0)
-    assert told(seen, about) == ""
-    assert "3 of 4 types are hardly used (0, 1, 3)" in told(replace(seen, label=even * 0 + 2), about)
-    assert "Type 2 takes 100%" in told(replace(seen, label=even * 0 + 2), about)
-    assert "painted no better" in told(replace(seen, error=seen.error + mean_image_error(shown.sample.images)), about)
-    assert "nearly all alike" in told(seen, about, replace(FINE, spread=0.01))
-    assert "another type in another view" in told(seen, about, replace(FINE, agreement=0.1))
-    third = seen.found.clone()
+    predictions = replace(
+        predictions, xy=corners, label=even, found=torch.ones_like(even, dtype=torch.bool), error=predictions.error * 0
+    )
+    assert told(predictions, about) == ""
+    assert "3 of 4 types are hardly used (0, 1, 3)" in told(replace(predictions, label=even * 0 + 2), about)
+    assert "Type 2 takes 100%" in told(replace(predictions, label=even * 0 + 2), about)
+    assert "painted no better" in told(
+        replace(predictions, error=predictions.error + mean_image_error(shown.sample.images)), about
+    )
+    assert "nearly all alike" in told(predictions, about, replace(FINE, spread=0.01))
+    assert "another type in another view" in told(predictions, about, replace(FINE, agreement=0.1))
+    third = predictions.found.clone()
     third[:, 0] = False
     assert "33% of the keypoints lie where the image is empty: ask for fewer (--keypoints 2)" in told(
-        replace(seen, found=third), about
+        replace(predictions, found=third), about
     )
 
 
 def test_a_type_that_stands_for_background_is_named():
     about, shown = subject(), images("nothing")
-    seen = see(about.network, shown.sample, 0)
+    predictions = predict(about.network, shown.sample, 0)
     xy = torch.as_tensor(np.stack([_centres(index) for index in range(40)]), dtype=torch.float32)
     label = torch.arange(120).view(40, 3) % 3
     flat = shown.sample.images.clone()
     flat[:20] = 0
     label[:20] = 3
     everywhere = torch.ones_like(label, dtype=torch.bool)
-    seen = replace(seen, sample=replace(shown.sample, images=flat), xy=xy, label=label, found=everywhere)
-    words = told(replace(seen, error=seen.error * 0), about)
+    predictions = replace(predictions, sample=replace(shown.sample, images=flat), xy=xy, label=label, found=everywhere)
+    words = told(replace(predictions, error=predictions.error * 0), about)
     assert words.startswith("50% of the keypoints lie where the image is empty, mostly of type 3")
     assert "--keypoints 2" in words
 
 
 def test_keypoints_on_flat_ground_are_empty():
     about, shown = subject(), images("nothing", 4)
-    seen = see(about.network, shown.sample, 0)
+    predictions = predict(about.network, shown.sample, 0)
     flat = replace(shown.sample, images=torch.full_like(shown.sample.images, 90))
-    assert bool(empty_keypoints(replace(seen, sample=flat), 7).eq(seen.found).all())
+    assert bool(empty_keypoints(replace(predictions, sample=flat), 7).eq(predictions.found).all())
     on_things = torch.as_tensor(np.stack([_centres(index) for index in range(4)]), dtype=torch.float32)
-    assert not bool(empty_keypoints(replace(seen, xy=on_things), 9).any())
+    assert not bool(empty_keypoints(replace(predictions, xy=on_things), 9).any())
 
 
 def test_a_large_thing_of_one_colour_is_not_empty_where_the_network_knows_its_background():
@@ -136,13 +143,17 @@ def test_a_large_thing_of_one_colour_is_not_empty_where_the_network_knows_its_ba
     about.network.decoder.start_at(torch.zeros(3))
     large = torch.zeros(4, 3, 32, 32, dtype=torch.uint8)
     large[:, :, 4:28, 12:] = 200
-    seen = see(about.network, replace(images("nothing", 4).sample, images=large), 0)
-    inside = large[0, 0].float()[seen.xy[..., 1].round().long(), seen.xy[..., 0].round().long()] > 0  # (4, K)
-    off = (seen.xy[..., 0] < 8) | (seen.xy[..., 0] > 15)  # away from the edge that is blurred by the stride
-    empty = empty_keypoints(seen, 7)
-    assert torch.equal(empty[off & seen.found], ~inside[off & seen.found]) and off.any()
-    assert not empty[~seen.found].any()
-    assert see(subject().network, images("nothing", 4).sample, 0).bare is None
+    predictions = predict(about.network, replace(images("nothing", 4).sample, images=large), 0)
+    inside = (
+        large[0, 0].float()[predictions.xy[..., 1].round().long(), predictions.xy[..., 0].round().long()] > 0
+    )  # (4, K)
+    off = (predictions.xy[..., 0] < 8) | (
+        predictions.xy[..., 0] > 15
+    )  # away from the edge that is blurred by the stride
+    empty = empty_keypoints(predictions, 7)
+    assert torch.equal(empty[off & predictions.found], ~inside[off & predictions.found]) and off.any()
+    assert not empty[~predictions.found].any()
+    assert predict(subject().network, images("nothing", 4).sample, 0).bare is None
 
 
 def _centres(index):

@@ -11,10 +11,11 @@ import time
 from pathlib import Path
 from unittest import mock
 
-import tusk.inference.predictor
+import tusk.detection.predictor
 import tusk.report.overlay  # noqa: F401
-from tusk import cli
-from tusk.inference import batch, export, ledger
+from tusk.cli import main as cli
+from tusk.detection import batch, ledger
+from tusk.export import results as export
 
 
 def die():
@@ -52,7 +53,7 @@ def half_written(ending):
 
 
 MOMENTS = {
-    "before the list of files": lambda: dying(ledger, "whole_file", at=1, first=False),
+    "before the list of files": lambda: dying(ledger, "atomic_file", at=1, first=False),
     "half of the list written": lambda: half_written(".files.jsonl.part"),
     "before the first manifest": lambda: dying(ledger.Manifest, "write", at=1, first=False),
     "half of the manifest written": lambda: half_written(".manifest.json.part"),

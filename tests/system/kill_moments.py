@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 from unittest import mock
 
-import tusk.files
-from tusk import cli
+import tusk.io
+from tusk.cli import main as cli
 from tusk.data.loader import Loader
 from tusk.training import checkpoint, run
-from tusk.training.log import RunLog
+from tusk.training.logging import RunLog
 from tusk.training.trainer import Trainer
 
 _count = 0
@@ -55,7 +55,7 @@ def after(owner, name, number, where=lambda *_: True):
 
 def half_written(name, number):
     """Die with half of the content of a file of that name in its temporary file."""
-    original = tusk.files.write_whole
+    original = tusk.io.atomic_write
 
     def killing(path, content):
         if path.name.startswith(name):
@@ -64,8 +64,8 @@ def half_written(name, number):
         original(path, content)
 
     stack = contextlib.ExitStack()
-    for module in (tusk.files, checkpoint, sys.modules["tusk.model.storage"], sys.modules["tusk.training.log"]):
-        stack.enter_context(mock.patch.object(module, "write_whole", killing))
+    for module in (tusk.io, checkpoint, sys.modules["tusk.model.storage"], sys.modules["tusk.training.logging"]):
+        stack.enter_context(mock.patch.object(module, "atomic_write", killing))
     return stack
 
 
@@ -81,15 +81,15 @@ MOMENTS = {
     "between prototype steps and the log": lambda: after(Trainer, "train_step", 13),
     "at the start of the prototypes": lambda: before(Trainer, "_maybe_recentre", 2),
     "after prototypes were set again": lambda: after(Trainer, "_maybe_recentre", 6),
-    "before the first checkpoint": lambda: before(checkpoint, "write_whole", 1),
+    "before the first checkpoint": lambda: before(checkpoint, "atomic_write", 1),
     "half of the tensors written": lambda: half_written("step-", 3),
-    "tensors written, no manifest": lambda: after(checkpoint, "write_whole", 2, named("step-")),
+    "tensors written, no manifest": lambda: after(checkpoint, "atomic_write", 2, named("step-")),
     "half of the manifest written": lambda: half_written("last", 3),
     "half of the best manifest written": lambda: half_written("best", 1),
-    "best named, last not": lambda: after(checkpoint, "write_whole", 2, named("best")),
+    "best named, last not": lambda: after(checkpoint, "atomic_write", 2, named("best")),
     "before old checkpoints are removed": lambda: before(checkpoint.Checkpoints, "_remove_unused", 3),
     "after old checkpoints are removed": lambda: after(checkpoint.Checkpoints, "_remove_unused", 4),
-    "before an evaluation": lambda: before(run, "check_health", 1),
+    "before an evaluation": lambda: before(run, "validate", 1),
     "in the middle of an evaluation": lambda: before(run, "task_figures", 2),
     "after an evaluation, before its row": lambda: before(RunLog, "look", 2),
     "half of the results written": lambda: half_written("results.csv", 2),

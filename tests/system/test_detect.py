@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tusk import cli
+from tusk.cli import main as cli
 from tusk.config import Config
 from tusk.model.network import seeded_network
 from tusk.model.storage import StoredModel, save_model

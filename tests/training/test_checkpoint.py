@@ -28,11 +28,11 @@ def steps(trainer, first, last):
 
 
 LOOKS = configured(
-    losses={"votes": {"weight": 0.05}},
+    losses={"pseudo_labels": {"weight": 0.05}},
     training={
         "memory": 200,
         "prototype_start": "spectral",
-        "islands_by_looks": True,
+        "reassign_by_appearance": True,
         "warm_up": 0.4,
         "prototype_restarts": (0.5,),
     },
@@ -54,7 +54,7 @@ def test_resumed_equals_unbroken(tmp_path, broken_at, config):
     assert ours.keys() == theirs.keys()
     for name in ours:
         assert torch.equal(ours[name], theirs[name]), name
-    assert ("memory_looks" in ours) == config.training.islands_by_looks
+    assert ("memory_looks" in ours) == config.training.reassign_by_appearance
 
 
 def test_only_what_is_needed_is_kept(tmp_path):
@@ -111,7 +111,7 @@ def test_the_score_of_an_older_version_is_not_compared_with_ours(tmp_path):
 
 @pytest.mark.parametrize("fails_at", ["step-", "last.json"])
 def test_a_full_disk_leaves_the_last_good_checkpoint(tmp_path, monkeypatch, fails_at):
-    from tusk import files
+    from tusk import io as files
 
     checkpoints = Checkpoints(tmp_path, "config")
     trainer = steps(Trainer(CONFIG), 0, 2)

@@ -37,9 +37,9 @@ def test_gradients_equal_those_of_one_process(tmp_path, kind, port):
 def test_one_process_alone():
     ranks = Ranks()
     value = torch.rand(3, requires_grad=True)
-    assert ranks.first and ranks.part(10) == slice(0, 10)
+    assert ranks.is_main and ranks.part(10) == slice(0, 10)
     assert ranks.mean(value) is value and ranks.gather(value) is value
-    assert ranks.from_first(lambda: 5) == 5 and ranks.any(True) and not ranks.any(False)
+    assert ranks.broadcast(lambda: 5) == 5 and ranks.any(True) and not ranks.any(False)
 
 
 def test_half_of_torchruns_variables_is_refused(monkeypatch):

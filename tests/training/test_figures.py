@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from tests.evaluation.test_benchmark import LAYERS, model
+from tests.evaluation.test_evaluate import LAYERS, model
 from tusk.data.dataset import Truth
-from tusk.data.tetrominoes import Tetrominoes
+from tusk.data.datasets.tetrominoes import Tetrominoes
 from tusk.training.figures import task_figures
-from tusk.training.run import look_at
+from tusk.training.run import sample_validation_images
 
 
 class Squares:
@@ -30,12 +30,12 @@ class Squares:
 
 def test_figures_while_training_know_masks_and_attributes():
     stored = model(**LAYERS)
-    look = look_at(Tetrominoes(count=4))
+    look = sample_validation_images(Tetrominoes(count=4))
     config = stored.config.model_copy(update={"data": stored.config.data.model_copy(update={"size": 35})})
     told = task_figures(stored.network, config, look.images, look.truths, look.class_count)
     assert set(told) == {"ari_foreground", "mean_iou", "shape", "color", "matched"}
     assert all(0 <= value <= 1 or name == "ari_foreground" for name, value in told.items())
-    squares = look_at(Squares())
+    squares = sample_validation_images(Squares())
     assert set(task_figures(stored.network, config, squares.images, squares.truths, 0)) == {
         "ari_foreground",
         "mean_iou",

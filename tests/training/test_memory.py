@@ -19,9 +19,9 @@ def test_looks_stay_beside_their_descriptors():
     memory = DescriptorMemory(5)
     for number in range(6):
         memory.add(torch.full((2, 1), float(number)), torch.full((2, 3, 16, 16), number, dtype=torch.uint8))
-    assert memory.looks[:, 0, 0, 0].tolist() == memory.latest()[:, 0].tolist() == [3, 4, 4, 5, 5]
+    assert memory.patches[:, 0, 0, 0].tolist() == memory.latest()[:, 0].tolist() == [3, 4, 4, 5, 5]
     memory.replace(torch.zeros(1, 1))
-    assert memory.looks is None
+    assert memory.patches is None
 
 
 def test_no_memory_keeps_only_the_newest_batch():
@@ -52,8 +52,8 @@ def test_votes_are_the_shares_of_the_ten_nearest():
     kept, new = (F.normalize(torch.randn(n, 4, generator=generator), dim=-1) for n in (80, 7))
     memory.add(kept)
     memory.groups = torch.randint(3, (80,), generator=generator)
-    seen = memory.votes(new, 3)
-    for row, descriptor in zip(seen, new, strict=True):
+    encoding = memory.pseudo_labels(new, 3)
+    for row, descriptor in zip(encoding, new, strict=True):
         order = sorted(range(80), key=lambda i: -float(descriptor @ kept[i]))[:10]
         expected = [sum(int(memory.groups[i]) == group for i in order) / 10 for group in range(3)]
         assert row.tolist() == pytest.approx(expected)
@@ -65,11 +65,11 @@ def test_voices_of_small_groups_count_for_more_where_groups_are_even():
     memory.groups = torch.tensor([0] * 12 + [1] * 4)
     count = torch.bincount(memory.groups[(torch.ones(1, 1) @ torch.ones(1, 16)).topk(10).indices[0]], minlength=2)
     weighed = count / torch.tensor([1.5, 0.5])
-    torch.testing.assert_close(memory.votes(torch.ones(1, 1), 2)[0], weighed / weighed.sum())
+    torch.testing.assert_close(memory.pseudo_labels(torch.ones(1, 1), 2)[0], weighed / weighed.sum())
     memory.groups[12:15] = 0  # one of sixteen: its voice counts for two, not for eight
     count = torch.bincount(memory.groups[(torch.ones(1, 1) @ torch.ones(1, 16)).topk(10).indices[0]], minlength=2)
     weighed = count / torch.tensor([15 / 8, 0.5])
-    torch.testing.assert_close(memory.votes(torch.ones(1, 1), 2)[0], weighed / weighed.sum())
+    torch.testing.assert_close(memory.pseudo_labels(torch.ones(1, 1), 2)[0], weighed / weighed.sum())
 
 
 def test_of_two_groups_that_touch_the_smaller_one_is_not_swallowed():

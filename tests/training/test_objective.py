@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from tusk.geometry.warp import sample_warp
-from tusk.losses.contrast import contrast_loss
+from tusk.losses.info_nce import info_nce_loss
 from tusk.training.objective import TwoViews, two_views
 from tusk.training.trainer import Trainer
 
@@ -36,20 +36,20 @@ def remembering(losses, others):
 
 def test_contrast_with_the_likes_in_other_images():
     first, second, others = directions(7, 0), directions(7, 1), directions(30, 2)
-    settings = {"contrast": {"weight": 1.0, "temperature": 0.3, "neighbours": 0.4}}
-    seen = remembering(settings, others)._contrast(first, second, 0.5)
+    settings = {"info_nce": {"weight": 1.0, "temperature": 0.3, "neighbours": 0.4}}
+    encoding = remembering(settings, others)._info_nce(first, second, 0.5)
     likes = [
-        contrast_loss(nearest_by_hand(first, others), second, 0.3),
-        contrast_loss(nearest_by_hand(second, others), first, 0.3),
+        info_nce_loss(nearest_by_hand(first, others), second, 0.3),
+        info_nce_loss(nearest_by_hand(second, others), first, 0.3),
     ]
-    expected = 0.6 * contrast_loss(first, second, 0.3) + 0.4 * sum(likes) / 2
-    torch.testing.assert_close(seen, expected)
+    expected = 0.6 * info_nce_loss(first, second, 0.3) + 0.4 * sum(likes) / 2
+    torch.testing.assert_close(encoding, expected)
 
 
 def test_contrast_before_anything_is_remembered_is_that_of_the_two_views():
     first, second = directions(7, 0), directions(7, 1)
-    seen = remembering({"contrast": {"weight": 1.0, "neighbours": 1.0}}, None)._contrast(first, second, 0.5)
-    torch.testing.assert_close(seen, contrast_loss(first, second, 0.2))
+    encoding = remembering({"info_nce": {"weight": 1.0, "neighbours": 1.0}}, None)._info_nce(first, second, 0.5)
+    torch.testing.assert_close(encoding, info_nce_loss(first, second, 0.2))
 
 
 def test_types_meet_those_of_their_likes():
@@ -70,7 +70,7 @@ def test_types_meet_those_of_their_likes():
 
 
 def test_opacity_is_the_share_that_layers_cover():
-    trainer = Trainer(configured(model=LAYERS, losses={"opacity": {"weight": 0.5, "halves": 0.2}}))
+    trainer = Trainer(configured(model=LAYERS, losses={"opacity": {"weight": 0.5, "binarity": 0.2}}))
     images = next(squares(2)).float() / 255
     warp = sample_warp(trainer.config.training.second_warp, 1, torch.Generator().manual_seed(0))
     terms, _ = trainer.objective(images, warp, 0.5)
@@ -123,11 +123,11 @@ def test_keypoints_on_the_bare_background_are_of_no_type():
     xy = network.to_image(network.encode(images).keypoints.xy)
     on_square = ((xy > 4.5) & (xy < 10.5)).all(-1)
     off_square = ((xy < 1.5) | (xy > 14.5)).any(-1)
-    assert found.stands[on_square].all()
-    assert off_square.any() and not found.stands[off_square].any()
-    if found.stands.any():
+    assert found.is_valid[on_square].all()
+    assert off_square.any() and not found.is_valid[off_square].any()
+    if found.is_valid.any():
         scale = trainer.config.losses.kmeans.scale
-        chosen = network.prototypes.log_probability(found.descriptors[found.stands], scale)
+        chosen = network.prototypes.log_probability(found.descriptors[found.is_valid], scale)
         assert terms.kmeans.item() == pytest.approx(-chosen.amax(-1).mean().item(), rel=1e-5)
     else:
         assert terms.kmeans.item() == 0
@@ -135,7 +135,7 @@ def test_keypoints_on_the_bare_background_are_of_no_type():
 
 
 def test_keypoints_on_flat_ground_are_of_no_type_and_lose_their_score():
-    trainer = Trainer(configured(losses={"flat": {"weight": 0.5}}))
+    trainer = Trainer(configured(losses={"uniform_region": {"weight": 0.5}}))
     network = trainer.network
     # Faint noise, so that there are peaks on it: it is flat all the same.
     images = 0.4 + 0.03 * torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
@@ -144,18 +144,18 @@ def test_keypoints_on_flat_ground_are_of_no_type_and_lose_their_score():
     terms, found = trainer.objective(images, warp, 0.5)
     points = network.encode(images).keypoints
     xy = network.to_image(points.xy)
-    flat = ((xy < 2) | (xy > 14)).any(-1)  # half a window of 7 is 3 pixels: 1 to each side
+    uniform_region = ((xy < 2) | (xy > 14)).any(-1)  # half a window of 7 is 3 pixels: 1 to each side
     near = ((xy > 3) & (xy < 13)).all(-1)
-    assert flat.any() and not found.stands[flat].any()
-    least, most = 0.5 * (points.score * flat).mean(), 0.5 * (points.score * ~near).mean()
-    assert least.item() - 1e-6 <= terms.flat.item() <= most.item() + 1e-6
-    before = points.score[flat].sum().item()
+    assert uniform_region.any() and not found.is_valid[uniform_region].any()
+    least, most = 0.5 * (points.score * uniform_region).mean(), 0.5 * (points.score * ~near).mean()
+    assert least.item() - 1e-6 <= terms.uniform_region.item() <= most.item() + 1e-6
+    before = points.score[uniform_region].sum().item()
     for _ in range(10):
         trainer.network_optimiser.zero_grad()
-        trainer.objective(images, warp, 0.5)[0].flat.backward()
+        trainer.objective(images, warp, 0.5)[0].uniform_region.backward()
         trainer.network_optimiser.step()
-    cells = network.to_map(xy[flat]).round().long()
-    image = flat.nonzero()[:, 0]
+    cells = network.to_map(xy[uniform_region]).round().long()
+    image = uniform_region.nonzero()[:, 0]
     assert network.encode(images).score_map[image, 0, cells[:, 1], cells[:, 0]].sum().item() < 0.9 * before
 
 
@@ -165,29 +165,31 @@ def test_keypoints_with_other_surroundings_are_not_compared():
     first = next(squares(4)).float() / 255
     warp = sample_warp(trainer.config.training.second_warp, 4, torch.Generator().manual_seed(0))
     images = torch.cat([first, warp.images(first)])
-    seen = network.encode(images)
-    views = two_views(network, seen, warp, images.shape)
+    encoding = network.encode(images)
+    views = two_views(network, encoding, warp, images.shape)
     own = warp.inside(32, 32)[:, 0]
-    places = network.to_image(seen.keypoints.xy[4:]).round().long().clamp(0, 31)
+    places = network.to_image(encoding.keypoints.xy[4:]).round().long().clamp(0, 31)
     foreign = torch.stack([~own[i][places[i, :, 1], places[i, :, 0]] for i in range(4)]).flatten()
     assert foreign.any() and not views.usable[foreign].any()
     assert views.usable.any()
     _, found = trainer.objective(images, warp, 0.5)
-    assert found.stands[:4].all() and not found.stands[4:].flatten()[foreign].any()  # nor are they of any type
+    assert found.is_valid[:4].all() and not found.is_valid[4:].flatten()[foreign].any()  # nor are they of any type
 
 
 def test_votes_teach_the_groups_of_the_nearest():
-    trainer = Trainer(configured(losses={"votes": {"weight": 0.5, "temperature": 0.3}}, training={"memory": 50}))
+    trainer = Trainer(
+        configured(losses={"pseudo_labels": {"weight": 0.5, "temperature": 0.3}}, training={"memory": 50})
+    )
     descriptors, others = directions(5, 0), directions(30, 2)
     trainer.memory.add(others)
     trainer.memory.groups = torch.arange(30) % 4
     prototypes = trainer.network.prototypes.unit().detach()
-    wanted = trainer.memory.votes(descriptors, 4)
+    wanted = trainer.memory.pseudo_labels(descriptors, 4)
     expected = -(wanted * (descriptors @ prototypes.T / 0.3).log_softmax(-1)).sum(-1).mean()
-    torch.testing.assert_close(trainer.objective._votes(descriptors), expected)
+    torch.testing.assert_close(trainer.objective._pseudo_labels(descriptors), expected)
 
     images = next(squares(2)).float() / 255
     warp = sample_warp(trainer.config.training.second_warp, 1, torch.Generator().manual_seed(0))
-    assert trainer.objective(images, warp, 0.5)[0].votes.item() > 0
+    assert trainer.objective(images, warp, 0.5)[0].pseudo_labels.item() > 0
     trainer.memory.groups = None
-    assert trainer.objective(images, warp, 0.5)[0].votes.item() == 0
+    assert trainer.objective(images, warp, 0.5)[0].pseudo_labels.item() == 0

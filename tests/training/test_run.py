@@ -18,9 +18,9 @@ from tusk.presets import load_config, to_yaml
 from tusk.report.build import training_pages
 from tusk.report.sample import sample_of
 from tusk.report.subject import Images
+from tusk.training.display import ProgressDisplay
 from tusk.training.distributed import Ranks
-from tusk.training.run import Run, look_at
-from tusk.training.show import Show
+from tusk.training.run import Run, sample_validation_images
 from tusk.training.trainer import NotFiniteError, Trainer
 
 CONFIG = configured(
@@ -54,7 +54,15 @@ class Squares:
 
 
 def run_in(folder, config=CONFIG):
-    return Run(config, folder, Squares(), look_at(Squares()), Show(Console(quiet=True)), "tusk train", Ranks())
+    return Run(
+        config,
+        folder,
+        Squares(),
+        sample_validation_images(Squares()),
+        ProgressDisplay(Console(quiet=True)),
+        "tusk train",
+        Ranks(),
+    )
 
 
 def in_image(monkeypatch, wrong):
@@ -114,9 +122,11 @@ def test_a_nan_that_stays_stops_the_run_after_three_and_is_named(monkeypatch, tm
 
 def test_the_model_is_the_best_look_and_every_nth_checkpoint_is_kept(monkeypatch, tmp_path):
     scores = iter([0.7, 0.9, 0.4])
-    real = tusk.training.run.check_health
+    real = tusk.training.run.validate
     monkeypatch.setattr(
-        tusk.training.run, "check_health", lambda *args: replace(real(*args), agreement=next(scores), painted=1.0)
+        tusk.training.run,
+        "validate",
+        lambda *args: replace(real(*args), agreement=next(scores), explained_variance=1.0),
     )
     training = {"evaluate_every": 5, "keep_every": 4}
     path = run_in(tmp_path, CONFIG.model_copy(update={"training": CONFIG.training.model_copy(update=training)})).train(
@@ -171,7 +181,7 @@ def test_a_page_that_fails_is_one_warning_and_changes_nothing(tmp_path):
     for name, page in (("plain", None), ("paged", write)):
         (tmp_path / name).mkdir()
         with (tmp_path / f"{name}.txt").open("w") as file:
-            run = replace(run_in(tmp_path / name), write_page=page, show=Show(Console(file=file, width=300)))
+            run = replace(run_in(tmp_path / name), write_page=page, show=ProgressDisplay(Console(file=file, width=300)))
             trained.append(load_file(run.train(resume=False)))
     assert moments == [(6, False, False), (12, False, False)]
     warnings = [line for line in (tmp_path / "paged.txt").read_text().splitlines() if "could not be written" in line]

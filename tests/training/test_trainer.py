@@ -205,7 +205,7 @@ def test_a_relative_error_is_the_same_for_pale_images():
 
 def test_while_votes_count_the_prototypes_are_the_means_of_the_groups():
     config = configured(
-        losses={"votes": {"weight": [[0.5, 0.1], [0.6, 0.0]]}},
+        losses={"pseudo_labels": {"weight": [[0.5, 0.1], [0.6, 0.0]]}},
         training={"prototype_start": "k-means", "warm_up": 0.1, "memory": 100},
     )
     trainer, _ = train(config, 6)
@@ -216,15 +216,15 @@ def test_while_votes_count_the_prototypes_are_the_means_of_the_groups():
     images = squares()
     for step in range(12, 14):  # they do no more: prototypes follow their own loss again
         report = trainer.train_step(next(images), step / 20)
-    assert report.losses["prototypes"] > 0 and report.losses["votes"] == 0
+    assert report.losses["prototypes"] > 0 and report.losses["pseudo_labels"] == 0
 
 
 def test_no_type_is_revived_while_votes_count(monkeypatch):
     asked = []
     monkeypatch.setattr("tusk.training.trainer.revive", lambda prototypes, *_: asked.append(1) or prototypes.flip(0))
     config = configured(
-        losses={"votes": {"weight": [[0.5, 0.1], [0.6, 0.0]]}},
-        training={"prototype_start": "k-means", "warm_up": 0.1, "memory": 100, "revive_every": 1},
+        losses={"pseudo_labels": {"weight": [[0.5, 0.1], [0.6, 0.0]]}},
+        training={"prototype_start": "k-means", "warm_up": 0.1, "memory": 100, "restart_dead_every": 1},
     )
     trainer, _ = train(config, 10)
     assert trainer.memory.groups is not None and not asked

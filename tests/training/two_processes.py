@@ -23,7 +23,7 @@ def first_step(kind, ranks):
             "losses": {
                 "equivariance": {"features": "standardised", "feature_weight": 1.0},
                 "reconstruction": {"relative": True},
-                "contrast": {"weight": 0.5},
+                "info_nce": {"weight": 0.5},
                 "mutual_information": {"weight": 1.0},
             },
             "training": {"batch": 16},
@@ -33,7 +33,7 @@ def first_step(kind, ranks):
                 "batch": 16,
                 "memory": 500,
                 "prototype_start": "spectral",
-                "islands_by_looks": True,
+                "reassign_by_appearance": True,
                 "warm_up": 1,
             },
         },
@@ -43,8 +43,8 @@ def first_step(kind, ranks):
     trainer.train_step(images[trainer.ranks.part(8)], 0.0)
     tensors = {f"gradient/{place}": parameter.grad.clone() for place, parameter in enumerate(trainer.body)}
     tensors["prototypes"] = trainer.network.prototypes.weight.detach().clone()
-    if trainer.memory.looks is not None:  # of each process's keypoints, one after the other
-        tensors["looks"] = trainer.memory.looks.double().flatten(1).sum(1).sort().values
+    if trainer.memory.patches is not None:  # of each process's keypoints, one after the other
+        tensors["looks"] = trainer.memory.patches.double().flatten(1).sum(1).sort().values
     torch.set_default_dtype(torch.float32)
     return trainer, tensors
 
@@ -54,6 +54,6 @@ if __name__ == "__main__":
     trainer, tensors = first_step(sys.argv[1], ranks)
     everywhere = ranks.gather(trainer.network.prototypes.weight.detach()[None])
     assert torch.equal(everywhere[0], everywhere[1]), "prototypes differ between the processes"
-    if ranks.first:
+    if ranks.is_main:
         save_file(tensors, Path(sys.argv[2]))
     leave_ranks(together=True)

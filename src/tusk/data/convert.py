@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 
 from tusk.data.dataset import Truth, UInt8Array
+from tusk.data.formats.tf_example import Example, parse_example
+from tusk.data.formats.tfrecord import read_records
 from tusk.data.packed import PackedDataset, PackedWriter, Progress, Provenance
-from tusk.data.tf_example import Example, parse_example
-from tusk.data.tfrecord import read_records
 from tusk.errors import DataError
 
 

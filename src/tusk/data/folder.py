@@ -18,8 +18,8 @@ import numpy as np
 
 from tusk.data.cache import Entry, PixelCache, Row, Stamp, default_cache_dir
 from tusk.data.dataset import Truth, UInt8Array
+from tusk.data.framing import Fit, Placement, place, place_tiles, render_each
 from tusk.data.images import read_picture
-from tusk.data.placement import Fit, Placement, place, place_pieces, render_each
 from tusk.data.sources import Skipped, find_files
 from tusk.data.tones import Contrast, to_full_contrast
 from tusk.errors import DataError, UsageError, nearest
@@ -50,7 +50,7 @@ class FolderDataset:
     the same in every epoch, so that `image(i)` depends on `i` alone and `placement(i)` can tell where it came from;
     another seed gives other crops. Variation from epoch to epoch is left to the warps of training.
 
-    With fit "pieces" a picture gives several images: squares that cover it, at its own scale times `scale`.
+    With fit "tiles" a picture gives several images: squares that cover it, at its own scale times `scale`.
 
     With contrast "full" each picture, as a whole, is made as dark and as bright as it can be (see `to_full_contrast`).
     With `grey` the three channels are equal, and the cache holds one of them.
@@ -131,7 +131,7 @@ class FolderDataset:
         if progress:
             progress(done, len(files))
         # A large picture may give thousands of pieces: no more of them in memory than are decoded at once.
-        together = _DECODING_THREADS if self.fit == "pieces" else self._cache.shard_images
+        together = _DECODING_THREADS if self.fit == "tiles" else self._cache.shard_images
         with ThreadPoolExecutor(_DECODING_THREADS) as pool:
             for start in range(0, len(missing), together):
                 part = missing[start : start + together]
@@ -153,7 +153,7 @@ class FolderDataset:
         first = None if stamp is None else self._cache.find(stamp)
         if first is None or stamp is None:
             return []
-        if self.fit != "pieces":
+        if self.fit != "tiles":
             return [_Image(file, 0, first)]
         number = len(self._places(file, first.original_width, first.original_height))
         entries = [self._cache.find(replace(stamp, piece=piece)) for piece in range(number)]
@@ -163,7 +163,7 @@ class FolderDataset:
     def _decode(self, file: Path, stamp: Stamp | None) -> list[Row] | Skipped:
         try:
             # Twice the size leaves the resampling enough to average over, and is still far below a photograph's own.
-            picture = read_picture(file, smallest_side=None if self.fit == "pieces" else 2 * self.size)
+            picture = read_picture(file, smallest_side=None if self.fit == "tiles" else 2 * self.size)
         except DataError as error:
             return Skipped(file, error.why)
         if stamp is None:
@@ -175,8 +175,8 @@ class FolderDataset:
         return [Row(replace(stamp, piece=piece), width, height, pixels) for piece, pixels in enumerate(pieces)]
 
     def _places(self, file: Path, width: int, height: int) -> list[Placement]:
-        if self.fit == "pieces":
-            return place_pieces(width, height, self.size, self.scale)
+        if self.fit == "tiles":
+            return place_tiles(width, height, self.size, self.scale)
         name = zlib.crc32(os.fsencode(self._source.label(file)))
         return [place(width, height, self.size, self.fit, np.random.default_rng((self.seed, name)))]
 

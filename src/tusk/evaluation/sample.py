@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from tusk.config import DataConfig
-from tusk.data.catalogue import CATALOGUE, open_dataset, request_for
 from tusk.data.dataset import Dataset, Truth
+from tusk.data.registry import DATASETS, open_dataset, request_for
 from tusk.errors import DataError, UsageError
-from tusk.evaluation.asked import Asked
-from tusk.evaluation.paper import Task
+from tusk.evaluation.protocols import Task
+from tusk.evaluation.request import EvaluationRequest
 
 DEFAULT_COUNT = 2000
 _STREAM = 0xE7A1  # keeps the choice of images apart from whatever else draws numbers from the seed
@@ -61,22 +61,22 @@ class Sample:
         return truth
 
 
-def open_sample(asked: Asked, data: DataConfig) -> Sample:
+def open_sample(request: EvaluationRequest, data: DataConfig) -> Sample:
     """The images to score, at the size of the model."""
-    return _open(asked, asked.data, asked.source, asked.split or "test", asked.count, data)
+    return _open(request, request.data, request.source, request.split or "test", request.count, data)
 
 
-def open_training(asked: Asked, task: Task, count: int, data: DataConfig) -> Sample:
+def open_training(request: EvaluationRequest, task: Task, count: int, data: DataConfig) -> Sample:
     """At most `count` training images."""
-    source = asked.training or asked.source
-    if asked.packed and asked.training is None:
+    source = request.training or request.source
+    if request.packed and request.training is None:
         why = "a packed file is one split, and training images are needed too"
-        raise UsageError(str(asked.source), why, "name them with --training")
-    return _open(asked, task.training or asked.data, source, task.fit_split, None, data, most=count)
+        raise UsageError(str(request.source), why, "name them with --training")
+    return _open(request, task.training or request.data, source, task.fit_split, None, data, most=count)
 
 
 def _open(
-    asked: Asked,
+    request: EvaluationRequest,
     name: str,
     source: str | None,
     split: str,
@@ -85,10 +85,10 @@ def _open(
     most: int = DEFAULT_COUNT,
 ) -> Sample:
     # From nothing tusk makes as many as are wanted; of a real split it takes some by lot.
-    from_nothing = source is None and CATALOGUE[name].made
-    request = request_for(data, source=source, split=split, seed=asked.seed)
-    request = replace(request, count=(count or most) if from_nothing else None)
-    dataset = open_dataset(name, request)
+    from_nothing = source is None and DATASETS[name].made
+    wanted_images = request_for(data, source=source, split=split, seed=request.seed)
+    wanted_images = replace(wanted_images, count=(count or most) if from_nothing else None)
+    dataset = open_dataset(name, wanted_images)
     if len(dataset) == 0:
         raise DataError(dataset.name, "there is no image in it", "name another source")
     if count is not None and count > len(dataset):
@@ -98,5 +98,5 @@ def _open(
     wanted = min(count or most, len(dataset))
     if wanted == len(dataset):
         return Sample(dataset, np.arange(wanted))
-    lot = np.random.default_rng((asked.seed, _STREAM)).permutation(len(dataset))[:wanted]
+    lot = np.random.default_rng((request.seed, _STREAM)).permutation(len(dataset))[:wanted]
     return Sample(dataset, np.sort(lot))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tusk.data.dataset import Truth
-from tusk.evaluation.attributes import (
+from tusk.evaluation.clustering import (
     AttributeFigures,
     Matched,
     attribute_figures,

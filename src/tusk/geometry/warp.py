@@ -13,7 +13,7 @@ from kornia.enhance import adjust_brightness, adjust_contrast, adjust_hue, adjus
 from torch import Tensor
 
 from tusk.config import WarpConfig
-from tusk.geometry.spline import ThinPlateSpline, fit_spline
+from tusk.geometry.tps import ThinPlateSpline, fit_spline
 
 # The frame in which the spline lives is a fifth of a side larger on every side than the image, as if the image were
 # padded; its border stays put, so that whatever enters the image comes from just outside it.

@@ -35,8 +35,8 @@ def mixture_weights(descriptors: Tensor, prototypes: Tensor, extra_mixing: float
     square, nearest = distances(descriptors, prototypes, "mean-square").min(-1)  # (N,) each
     count = torch.bincount(nearest, minlength=types)  # (M,)
     total = torch.zeros(types, device=square.device, dtype=square.dtype).index_add(0, nearest, square)
-    deviation = torch.where(count > 0, total / count.clamp_min(1), 1.0)  # (M,)
-    alpha = count.to(square.dtype) / len(descriptors) + deviation.var(unbiased=False) + extra_mixing
+    std = torch.where(count > 0, total / count.clamp_min(1), 1.0)  # (M,)
+    alpha = count.to(square.dtype) / len(descriptors) + std.var(unbiased=False) + extra_mixing
     return alpha / alpha.sum()
 
 

@@ -20,7 +20,7 @@ def joint_types(first: Tensor, second: Tensor, over_ranks: Callable[[Tensor], Te
     return joint / joint.sum()
 
 
-def mutual_information_loss(joint: Tensor, evenness: float = 1.0, usual: Tensor | None = None) -> Tensor:
+def mutual_information_loss(joint: Tensor, evenness: float = 1.0, running_mean: Tensor | None = None) -> Tensor:
     """Minus the mutual information of a joint distribution (M, M): H(joint) - 2 * evenness * H(marginal).
 
     The marginal's entropy asks for all types to be used, the joint one for consistent and confident types; `evenness`
@@ -28,8 +28,8 @@ def mutual_information_loss(joint: Tensor, evenness: float = 1.0, usual: Tensor 
     count is a poor guide: `usual`, the joint distribution over the last batches, may stand inside the logarithms. The
     gradient is that of the mutual information at `usual`, estimated by this batch.
     """
-    usual = (joint if usual is None else usual).detach()
-    marginal, usual_marginal = joint.sum(0), usual.sum(0)  # (M,), the row's and the column's alike
-    joint_entropy = -(joint * usual.log()).sum()
-    marginal_entropy = -(marginal * usual_marginal.log()).sum()
+    running_mean = (joint if running_mean is None else running_mean).detach()
+    marginal, running_marginal = joint.sum(0), running_mean.sum(0)  # (M,), the row's and the column's alike
+    joint_entropy = -(joint * running_mean.log()).sum()
+    marginal_entropy = -(marginal * running_marginal.log()).sum()
     return joint_entropy - 2 * evenness * marginal_entropy

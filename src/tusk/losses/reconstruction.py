@@ -24,7 +24,7 @@ class PerceptualLoss(nn.Module):
     """L1 between the features of a frozen VGG16 after relu1_2, relu2_2, relu3_3 and relu4_3."""
 
     mean: Tensor
-    deviation: Tensor
+    std: Tensor
 
     def __init__(self, side: int = 224) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class PerceptualLoss(nn.Module):
                 inputs = width
             self.blocks.append(block)
         self.register_buffer("mean", torch.tensor(_MEAN).view(1, 3, 1, 1))
-        self.register_buffer("deviation", torch.tensor(_DEVIATION).view(1, 3, 1, 1))
+        self.register_buffer("std", torch.tensor(_DEVIATION).view(1, 3, 1, 1))
         self.requires_grad_(False)
 
     def forward(self, image: Tensor, reconstruction: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class PerceptualLoss(nn.Module):
         factor = self.side / max(image.shape[-2:])
         size = [max(8, round(side * factor)) for side in image.shape[-2:]]
         x = F.interpolate(image, size, mode="bilinear", align_corners=False, antialias=factor < 1)
-        x = (x - self.mean) / self.deviation
+        x = (x - self.mean) / self.std
         places = []
         for number, block in enumerate(self.blocks):
             if number:
@@ -84,7 +84,7 @@ def load_perceptual_loss(path: Path, side: int = 224) -> PerceptualLoss:
     wanted = loss.state_dict()
     state = {}
     for name, value in wanted.items():
-        if name in ("mean", "deviation"):
+        if name in ("mean", "std"):
             state[name] = value
             continue
         _, block, convolution, kind = name.split(".")

@@ -17,7 +17,7 @@ _LIGHT = 4  # side of the grid on which an image's own light is seen and correct
 class Background(nn.Module):
     """One learnt colour, or one learnt picture whose light follows each image.
 
-    The light is a smooth correction that a linear map makes from the image seen from afar (4 x 4 pixels): enough for a
+    The light is a smooth correction that a linear map makes from the image seen from thumbnail (4 x 4 pixels): enough for a
     lamp that moves, too little to paint a thing, so that things stay the layers' business.
     """
 
@@ -35,17 +35,17 @@ class Background(nn.Module):
         """colour_logit (3,)."""
         self.logit.copy_(colour_logit[:, None, None].expand_as(self.logit))
 
-    def forward(self, afar: Tensor | None, size: tuple[int, int]) -> Tensor:
-        """afar (B, 3, 4, 4) as `seen_from_afar` gives it, None for the usual light -> (B or 1, 3, H, W) in [0, 1]."""
+    def forward(self, thumbnail: Tensor | None, size: tuple[int, int]) -> Tensor:
+        """thumbnail (B, 3, 4, 4) as `make_thumbnail` gives it, None for the usual light -> (B or 1, 3, H, W) in [0, 1]."""
         if self.light is None:
             return torch.sigmoid(self.logit)[None].expand(-1, -1, *size)
         logit = F.interpolate(self.logit[None], size, mode="bilinear", align_corners=False)
-        if afar is not None:
-            light = self.light(afar.flatten(1)).view(-1, 3, _LIGHT, _LIGHT)
+        if thumbnail is not None:
+            light = self.light(thumbnail.flatten(1)).view(-1, 3, _LIGHT, _LIGHT)
             logit = logit + F.interpolate(light, size, mode="bilinear", align_corners=False)
         return torch.sigmoid(logit)
 
 
-def seen_from_afar(image: Tensor) -> Tensor:
+def make_thumbnail(image: Tensor) -> Tensor:
     """(B, 3, H, W) in [0, 1] -> (B, 3, 4, 4) around 0."""
     return F.adaptive_avg_pool2d(image, _LIGHT) - 0.5

@@ -169,7 +169,7 @@ def _axes(plans: list[Kept], centre: Tensor, reach: int) -> list[Axis]:
     return axes
 
 
-def paint_layers(
+def decode_layers(
     unet: UNet, xy: Tensor, score: Tensor, descriptors: Tensor, size: tuple[int, int], variance: float
 ) -> Tensor:
     """What `unet` makes of every keypoint's own map: xy (B, K, 2), score (B, K), descriptors (B, K, C).

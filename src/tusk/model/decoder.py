@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tusk.model.background import Background, Kind
-from tusk.model.compressed import paint_layers
+from tusk.model.compressed import decode_layers
 from tusk.model.splat import splat_each, splat_sum
 from tusk.model.unet import UNet
 
@@ -92,13 +92,13 @@ class Decoder(nn.Module):
         descriptors: Tensor,
         size: tuple[int, int],
         variance: float,
-        afar: Tensor | None = None,
+        thumbnail: Tensor | None = None,
         *,
         layers: bool = True,
     ) -> Decoded:
         """xy (B, K, 2) in feature-map pixels, score (B, K), descriptors (B, K, C), size (H, W) of the feature map.
 
-        afar (B, 3, 4, 4): the images from afar, for a background whose light follows them. Without `layers` the single
+        thumbnail (B, 3, 4, 4): the images from thumbnail, for a background whose light follows them. Without `layers` the single
         layers are not given where that saves time.
         """
         if self.mode == "plain":
@@ -108,15 +108,15 @@ class Decoder(nn.Module):
         whole = (size[0] * self.stride, size[1] * self.stride)
         inside = None
         if self.window is None or self.window // self.stride >= max(size):
-            painted = paint_layers(self.unet, xy, score, descriptors, size, variance)  # (B*K, 4*s*s, H/s, W/s)
+            painted = decode_layers(self.unet, xy, score, descriptors, size, variance)  # (B*K, 4*s*s, H/s, W/s)
             painted = F.pixel_shuffle(painted, self.stride)  # (B*K, 4, H, W)
             painted = self._tinted(painted, descriptors).unflatten(0, xy.shape[:2])  # (B, K, 4, H, W)
         else:
             windows = self._paint_windows(xy, score, descriptors, whole, variance)
             if not layers:
-                return self._blend_windows(windows, len(xy), whole, afar)
+                return self._blend_windows(windows, len(xy), whole, thumbnail)
             painted, inside = _on_canvases(windows, len(xy), whole)
-        return self._blend(torch.sigmoid(painted[:, :, :3]), painted[:, :, 3:], inside, afar)
+        return self._blend(torch.sigmoid(painted[:, :, :3]), painted[:, :, 3:], inside, thumbnail)
 
     def _paint_windows(
         self, xy: Tensor, score: Tensor, descriptors: Tensor, whole: tuple[int, int], variance: float
@@ -146,7 +146,9 @@ class Decoder(nn.Module):
         colour = F.pad(self.tint(descriptors.flatten(0, 1)), (0, 1))  # (B*K, 4): nothing for alpha
         return painted + colour[:, :, None, None]
 
-    def _blend_windows(self, windows: _Windows, batch: int, whole: tuple[int, int], afar: Tensor | None) -> Decoded:
+    def _blend_windows(
+        self, windows: _Windows, batch: int, whole: tuple[int, int], thumbnail: Tensor | None
+    ) -> Decoded:
         """The same picture as by `_blend`, but only sums over the layers exist at the image's size.
 
         softmax(a)_k = exp(a_k) / sum_j exp(a_j): both sums are gathered pixel by pixel from the windows, so that time
@@ -162,9 +164,9 @@ class Decoder(nn.Module):
             # A pixel that no window covers belongs to nobody and stays black.
             return Decoded(colour / weight.clamp_min(torch.finfo(weight.dtype).tiny), cover=(weight > 0).to(weight))
         every = weight + 1  # the background's logit is 0
-        return Decoded((colour + self.background(afar, whole)) / every, cover=weight / every)
+        return Decoded((colour + self.background(thumbnail, whole)) / every, cover=weight / every)
 
-    def _blend(self, rgb: Tensor, logit: Tensor, inside: Tensor | None, afar: Tensor | None) -> Decoded:
+    def _blend(self, rgb: Tensor, logit: Tensor, inside: Tensor | None, thumbnail: Tensor | None) -> Decoded:
         """rgb (B, K, 3, H, W), alpha logits (B, K, 1, H, W) -> the picture: softmax of alpha over the layers."""
         if inside is not None:
             logit = logit.masked_fill(~inside, -torch.inf)
@@ -172,7 +174,7 @@ class Decoder(nn.Module):
             # The background is one more layer, whose logit is 0 everywhere.
             alpha = torch.cat([logit, torch.zeros_like(logit[:, :1])], 1).softmax(1)
             layers, behind = alpha[:, :-1], alpha[:, -1]
-            base = behind * self.background(afar, (logit.shape[-2], logit.shape[-1]))  # (B, 3, H, W)
+            base = behind * self.background(thumbnail, (logit.shape[-2], logit.shape[-1]))  # (B, 3, H, W)
             return Decoded((layers * rgb).sum(1) + base, rgb, layers, layers.sum(1))
         if inside is not None:
             # A pixel that no window covers belongs to nobody and stays black.

@@ -18,11 +18,11 @@ class Statistics:
     """Mean and deviation of every channel over the keypoints of a batch (or their running averages)."""
 
     mean: Tensor  # (C,)
-    deviation: Tensor  # (C,)
+    std: Tensor  # (C,)
 
     def standardise(self, values: Tensor) -> Tensor:
         """values (..., C) -> (..., C) with mean 0 and deviation 1 in every channel."""
-        return (values - self.mean) / self.deviation
+        return (values - self.mean) / self.std
 
 
 class DescriptorSpace(nn.Module):

@@ -11,11 +11,12 @@ from torch import Tensor, nn
 
 from tusk.config import ModelConfig
 from tusk.errors import DataError, UsageError
-from tusk.model.background import seen_from_afar
+from tusk.geometry.sampling import sample_bilinear, sample_truncated
+from tusk.model.background import make_thumbnail
 from tusk.model.decoder import Decoded, Decoder
 from tusk.model.descriptors import DescriptorSpace, Statistics
 from tusk.model.encoder import Encoder
-from tusk.model.keypoints import Keypoints, extract_keypoints, most_peaks, read_bilinear, read_truncated
+from tusk.model.keypoints import Keypoints, extract_keypoints, most_peaks
 from tusk.model.prototypes import Prototypes
 
 
@@ -28,7 +29,7 @@ class Encoding:
     keypoints: Keypoints  # in pixels of those maps
     descriptors: Tensor  # (B, K, C) of length 1
     statistics: Statistics  # what the descriptors were standardised with
-    afar: Tensor  # (B, 3, 4, 4): the images from afar, for a background whose light follows them
+    thumbnail: Tensor  # (B, 3, 4, 4): the images from thumbnail, for a background whose light follows them
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,9 @@ class Network(nn.Module):
         self.encoder = Encoder(*size, config.padding)
         self.descriptor_space = DescriptorSpace(config.channels, config.descriptor_space)
         self.prototypes = Prototypes(config.types, config.channels, config.type_distance, config.type_scale)
-        self.decoder = Decoder(*size, config.decode, config.layer_window, config.background, tint=config.layer_tint)
+        self.decoder = Decoder(
+            *size, config.decode, config.layer_window, config.background, tint=config.layer_base_colour
+        )
 
     def forward(
         self, image: Tensor, keypoints: int | None = None, *, missing: Literal["error", "empty"] = "error"
@@ -68,8 +71,8 @@ class Network(nn.Module):
         `keypoints` may differ from the configured K. Where an image has fewer peaks: an error, or empty keypoints of
         score 0 whose `found` is False.
         """
-        seen = self.encode(image, keypoints)
-        points = seen.keypoints
+        encoding = self.encode(image, keypoints)
+        points = encoding.keypoints
         if missing == "error" and not bool(points.found.all()):
             least = int(points.found.sum(1).min())
             raise UsageError(
@@ -77,16 +80,16 @@ class Network(nn.Module):
                 f"{points.found.shape[1]} keypoints were asked for, but an image has only {least} peaks",
                 f"ask for at most {least}, or use a smaller model.window",
             )
-        probability = self.prototypes(seen.descriptors)  # (B, K, M)
+        probability = self.prototypes(encoding.descriptors)  # (B, K, M)
         size = (image.shape[-2], image.shape[-1])
-        decoded = self.decode(points, seen.descriptors, size, afar=seen.afar)
+        decoded = self.decode(points, encoding.descriptors, size, thumbnail=encoding.thumbnail)
         return Output(
-            feature_map=seen.feature_map,
-            score_map=seen.score_map,
+            feature_map=encoding.feature_map,
+            score_map=encoding.score_map,
             xy=self.to_image(points.xy),
             score=points.score,
             found=points.found,
-            descriptors=seen.descriptors,
+            descriptors=encoding.descriptors,
             probability=probability,
             label=probability.argmax(-1),
             reconstruction=decoded.reconstruction,
@@ -112,7 +115,7 @@ class Network(nn.Module):
             count_border=config.count_border,
         )
         descriptors, statistics = self.descriptor_space(self._read(feature_map, points.xy))  # (B, K, C)
-        return Encoding(feature_map, score_map, points, descriptors, statistics, seen_from_afar(image))
+        return Encoding(feature_map, score_map, points, descriptors, statistics, make_thumbnail(image))
 
     def read_descriptors(self, feature_map: Tensor, xy: Tensor) -> Tensor:
         """Of any places xy (B, K, 2), in pixels of the feature map -> (B, K, C) of length 1."""
@@ -120,7 +123,7 @@ class Network(nn.Module):
         return descriptors
 
     def _read(self, feature_map: Tensor, xy: Tensor) -> Tensor:
-        read = read_bilinear if self.config.descriptor_read == "bilinear" else read_truncated
+        read = sample_bilinear if self.config.descriptor_read == "bilinear" else sample_truncated
         return read(feature_map, xy)
 
     def decode(
@@ -129,20 +132,20 @@ class Network(nn.Module):
         descriptors: Tensor,
         size: tuple[int, int],
         variance: float | None = None,
-        afar: Tensor | None = None,
+        thumbnail: Tensor | None = None,
         *,
         layers: bool = True,
     ) -> Decoded:
         """Keypoints in feature-map pixels and descriptors (B, K, C) -> an image of size (H, W), and its layers.
 
-        afar (B, 3, 4, 4), of the encoding: what a background whose light follows the image is lit by. Training needs
+        thumbnail (B, 3, 4, 4), of the encoding: what a background whose light follows the image is lit by. Training needs
         no single `layers`.
         """
         height, width = size
         rows, columns = self._padded(height, width)
         padded = (rows // self.config.stride, columns // self.config.stride)
         used = self.config.variance if variance is None else variance
-        decoded: Decoded = self.decoder(points.xy, points.score, descriptors, padded, used, afar, layers=layers)
+        decoded: Decoded = self.decoder(points.xy, points.score, descriptors, padded, used, thumbnail, layers=layers)
         return decoded if (rows, columns) == size else decoded.crop(height, width)
 
     def background(self, image: Tensor) -> Tensor | None:
@@ -150,7 +153,7 @@ class Network(nn.Module):
         if self.decoder.background is None:
             return None
         height, width = image.shape[-2:]
-        behind: Tensor = self.decoder.background(seen_from_afar(image), self._padded(height, width))
+        behind: Tensor = self.decoder.background(make_thumbnail(image), self._padded(height, width))
         return behind[..., :height, :width]
 
     def to_image(self, xy: Tensor) -> Tensor:

@@ -15,15 +15,16 @@ from safetensors.torch import save
 from torch import Tensor
 
 from tusk.config import Config
+from tusk.config.renames import upgrade
 from tusk.errors import DataError
-from tusk.files import write_whole
+from tusk.io import atomic_write
 from tusk.model.network import Network
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tusk.inference.detections import Detections
-    from tusk.inference.inputs import OneImage
+    from tusk.detection.detections import Detections
+    from tusk.detection.inputs import OneImage
 
 _FORMAT, _VERSION = "tusk-model", 1
 
@@ -56,7 +57,7 @@ class StoredModel:
         short of a score or gain (`least_gain`, unless given), are left out.
         """
         # Inference stands above the model; it is only needed once somebody asks for it.
-        from tusk.inference.predictor import Predictor
+        from tusk.detection.predictor import Predictor
 
         return Predictor(self, keypoints, min_score, min_gain).detect(images)
 
@@ -78,7 +79,7 @@ def save_model(path: Path, model: StoredModel) -> None:
         "sha256": _digest(tensors, config, provenance),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, save(tensors, metadata))
+    atomic_write(path, save(tensors, metadata))
 
 
 def load_model(path: Path) -> StoredModel:
@@ -101,10 +102,11 @@ def load_model(path: Path) -> StoredModel:
     if metadata.get("sha256") != _digest(tensors, config_json, provenance):
         raise DataError(str(path), "its content does not match its checksum", "copy or download the file again")
     try:
-        config = Config.model_validate_json(config_json)
-    except ValidationError as error:
+        # Silently: whoever loads a model did not write these names, and saving it writes the present ones.
+        config = Config.model_validate(upgrade(json.loads(config_json))[0])
+    except (ValidationError, ValueError, AttributeError, RecursionError) as error:
         raise DataError(
-            str(path), f"its configuration is not understood ({error.error_count()} faults)", "upgrade tusk"
+            str(path), f"its configuration is not understood ({type(error).__name__})", "upgrade tusk"
         ) from error
     network = Network(config.model)
     wanted = network.state_dict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -11,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from tusk.config import Config
+from tusk.config.renames import upgrade
 from tusk.errors import UsageError, nearest
 
 VARIANTS = ("fast", "paper")
@@ -39,7 +41,13 @@ def load_config(preset: str | None = None, file: Path | None = None) -> Config:
 
 
 def make_config(values: Mapping[str, Any], source: str) -> Config:
-    """Check the values; the first fault becomes one sentence with the nearest valid name."""
+    """Check the values; the first fault becomes one sentence with the nearest valid name.
+
+    Settings under a former name are taken, with a line on stderr that says the present one.
+    """
+    values, renamed = upgrade(values)
+    for sentence in renamed:
+        print(f"{source}: {sentence}.", file=sys.stderr)
     try:
         return Config.model_validate(values)
     except ValidationError as error:

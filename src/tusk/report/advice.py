@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tusk.config import Config
-from tusk.report.seen import Seen
-from tusk.training.health import ALIKE, Health, mean_image_error
+from tusk.report.predictions import Predictions
+from tusk.training.validation import ALIKE, ValidationFigures, mean_image_error
 
 _DEAD = 1e-3  # share of the keypoints below which a type counts as unused: as in training/health.py
 _EMPTY = 0.05  # share of the keypoints on nothing that is worth a word
@@ -24,34 +24,40 @@ class Remark:
     words: str
 
 
-def remarks(seen: Seen, config: Config, health: Health) -> list[Remark]:
+def remarks(predictions: Predictions, config: Config, health: ValidationFigures) -> list[Remark]:
     """What is wrong first."""
-    told = [*_types(seen, config), _places(seen, config), _spread(health), _sureness(health, config), _painting(seen)]
+    told = [
+        *_types(predictions, config),
+        _places(predictions, config),
+        _spread(health),
+        _sureness(health, config),
+        _painting(predictions),
+    ]
     return sorted(told, key=lambda remark: remark.well)
 
 
-def empty_keypoints(seen: Seen, window: int) -> Tensor:
+def empty_keypoints(predictions: Predictions, window: int) -> Tensor:
     """(N, K) bool: where there is nothing but background, or, if the network knows of none, where the image is all but
     flat around a keypoint, compared with the image as a whole. (A large thing of one colour is flat inside.)"""
-    if seen.bare is not None:
-        return seen.bare
-    grey = seen.sample.images.float().mean(1, keepdim=True) / 255  # (N, 1, H, W)
+    if predictions.bare is not None:
+        return predictions.bare
+    grey = predictions.sample.images.float().mean(1, keepdim=True) / 255  # (N, 1, H, W)
     reach = window // 2
     padded = F.pad(grey, (reach, reach, reach, reach), mode="replicate")
     mean = F.avg_pool2d(padded, 2 * reach + 1, stride=1)
     variance = F.avg_pool2d(padded.square(), 2 * reach + 1, stride=1) - mean.square()
     deviation = variance.clamp_min(0).sqrt()[:, 0]  # (N, H, W)
     height, width = deviation.shape[-2:]
-    columns = seen.xy[..., 0].round().long().clamp(0, width - 1)  # (N, K)
-    rows = seen.xy[..., 1].round().long().clamp(0, height - 1)
+    columns = predictions.xy[..., 0].round().long().clamp(0, width - 1)  # (N, K)
+    rows = predictions.xy[..., 1].round().long().clamp(0, height - 1)
     around = deviation.flatten(1).gather(1, rows * width + columns)
     whole = grey.flatten(1).std(1, correction=0)[:, None]
-    return (around < torch.maximum(0.1 * whole, torch.full_like(whole, 0.01))) & seen.found
+    return (around < torch.maximum(0.1 * whole, torch.full_like(whole, 0.01))) & predictions.found
 
 
-def _types(seen: Seen, config: Config) -> list[Remark]:
+def _types(predictions: Predictions, config: Config) -> list[Remark]:
     types = config.model.types
-    counts = seen.counts(types)
+    counts = predictions.counts(types)
     shares = counts / counts.sum().clamp_min(1)
     dead = [number for number in range(types) if float(shares[number]) <= _DEAD]
     told = []
@@ -79,17 +85,17 @@ def _types(seen: Seen, config: Config) -> list[Remark]:
     return told
 
 
-def _places(seen: Seen, config: Config) -> Remark:
+def _places(predictions: Predictions, config: Config) -> Remark:
     model = config.model
-    on_nothing = empty_keypoints(seen, model.window)
-    idle = float((on_nothing | ~seen.found).float().mean())
+    on_nothing = empty_keypoints(predictions, model.window)
+    idle = float((on_nothing | ~predictions.found).float().mean())
     if idle <= _EMPTY:
         return Remark(True, f"{1 - idle:.0%} of the keypoints lie where there is something to see.")
     told = f"{idle:.0%} of the keypoints lie where the image is empty"
     fewer = max(1, round(model.keypoints * (1 - idle)))
     advice = f"ask for fewer (--keypoints {fewer})" if fewer < model.keypoints else "train it for longer"
-    counts = seen.counts(model.types)
-    empty = torch.bincount(seen.label[on_nothing], minlength=model.types)
+    counts = predictions.counts(model.types)
+    empty = torch.bincount(predictions.label[on_nothing], minlength=model.types)
     ground = [number for number in range(model.types) if 2 * int(empty[number]) > int(counts[number])]
     if ground and 2 * int(empty[ground].sum()) > int(empty.sum()):
         kind = f"type {ground[0]}, which stands" if len(ground) == 1 else f"types {_listed(ground)}, which stand"
@@ -101,7 +107,7 @@ def _listed(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers[:10])) + (" and others" if len(numbers) > 10 else "")
 
 
-def _spread(health: Health) -> Remark:
+def _spread(health: ValidationFigures) -> Remark:
     if health.spread < 0.1:
         return Remark(
             False,
@@ -112,7 +118,7 @@ def _spread(health: Health) -> Remark:
     return Remark(True, f"The descriptors differ from one another (spread {health.spread:.2f} of 1).")
 
 
-def _sureness(health: Health, config: Config) -> Remark:
+def _sureness(health: ValidationFigures, config: Config) -> Remark:
     if config.model.types > 1 and health.agreement < 0.3:
         return Remark(
             False,
@@ -126,9 +132,9 @@ def _sureness(health: Health, config: Config) -> Remark:
     )
 
 
-def _painting(seen: Seen) -> Remark:
-    own, mean = float(seen.error.mean()), mean_image_error(seen.sample.images)
-    if len(seen.sample) < 2 or mean < ALIKE:
+def _painting(predictions: Predictions) -> Remark:
+    own, mean = float(predictions.error.mean()), mean_image_error(predictions.sample.images)
+    if len(predictions.sample) < 2 or mean < ALIKE:
         return Remark(True, f"The image is painted again with a mean squared error of {own:.4f}.")
     if own >= 0.95 * mean:
         return Remark(

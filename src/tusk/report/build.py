@@ -16,15 +16,15 @@ from tusk.report.curves import read_charts
 from tusk.report.draw import colour_names, type_colours
 from tusk.report.embedding import embed
 from tusk.report.gallery import type_cards
-from tusk.report.kinds import Kinds, judge
+from tusk.report.label_tables import LabelTable, label_tables
 from tusk.report.layers import take_apart
 from tusk.report.page import Fact, Figure, Page, Section, write_page
 from tusk.report.pictures import joined, layered_html, sight_html, sights, type_html
 from tusk.report.plots import Confusion, Scatter, chart_html, confusion_html, scatter_html
-from tusk.report.seen import Seen, see
+from tusk.report.predictions import Predictions, predict
 from tusk.report.subject import Images, Subject
-from tusk.training.health import ALIKE, Health, check_health, mean_image_error, share_painted
-from tusk.training.run import Moment, WritePage
+from tusk.training.run import TrainingState, WritePage
+from tusk.training.validation import ALIKE, ValidationFigures, explained_variance_of, mean_image_error, validate
 
 _SHOWN = 12
 _LIGHT = 60  # images for a page while the training goes on
@@ -37,7 +37,7 @@ def training_pages(path: Path, config: Config, images: Images, command: str) -> 
     """What a training calls at every look at itself (a light page, without t-SNE) and at its end."""
     light = replace(images, sample=images.sample.first(_LIGHT))
 
-    def write(network: Network, moment: Moment) -> None:
+    def write(network: Network, moment: TrainingState) -> None:
         subject = Subject(
             network, config, path.parent, command, moment.step, moment.seconds / 60, finished=moment.finished
         )
@@ -47,27 +47,27 @@ def training_pages(path: Path, config: Config, images: Images, command: str) -> 
     return write
 
 
-def make_page(subject: Subject, images: Images, *, health: Health | None = None, plane: bool = True) -> Page:
+def make_page(subject: Subject, images: Images, *, health: ValidationFigures | None = None, plane: bool = True) -> Page:
     """Nothing here draws from torch's random numbers: a training that writes pages is the same as one that does not."""
     network, config, sample = subject.network, subject.config, images.sample
     types = config.model.types
-    seen = see(network, sample, _SHOWN)
-    kinds = judge(seen, types, config.model.window)
+    predictions = predict(network, sample, _SHOWN)
+    kinds = label_tables(predictions, types, config.model.window)
     if health is None:
-        health = check_health(network, config, sample.images[:_CHECKED], config.training.seed)
+        health = validate(network, config, sample.images[:_CHECKED], config.training.seed)
     charts = [] if subject.logs is None else read_charts(subject.logs)
     return Page(
         title=f"What tusk learnt from {sample.name}",
         words=_words(subject, images, kinds),
-        figures=_figures(seen, kinds, health, types),
+        figures=_figures(predictions, kinds, health, types),
         facts=_facts(subject, images),
-        remarks=remarks(seen, config, health),
+        remarks=remarks(predictions, config, health),
         sections=[
-            _sights(seen, types),
-            _types(network, seen, kinds),
-            _layers(network, seen, types),
-            _planes(network, seen, kinds, types) if plane else _empty("plane"),
-            _confusions(seen, kinds, types),
+            _sights(predictions, types),
+            _types(network, predictions, kinds),
+            _layers(network, predictions, types),
+            _planes(network, predictions, kinds, types) if plane else _empty("plane"),
+            _confusions(predictions, kinds, types),
             Section(
                 "curves",
                 "How it learnt",
@@ -78,7 +78,7 @@ def make_page(subject: Subject, images: Images, *, health: Health | None = None,
     )
 
 
-def _words(subject: Subject, images: Images, kinds: Sequence[Kinds]) -> list[str]:
+def _words(subject: Subject, images: Images, kinds: Sequence[LabelTable]) -> list[str]:
     model, count = subject.config.model, len(images.sample)
     words = []
     if not subject.finished:
@@ -106,16 +106,18 @@ def _images(count: int) -> str:
     return "1 image" if count == 1 else f"{count:,} images"
 
 
-def _figures(seen: Seen, kinds: Sequence[Kinds], health: Health, types: int) -> list[Figure]:
+def _figures(
+    predictions: Predictions, kinds: Sequence[LabelTable], health: ValidationFigures, types: int
+) -> list[Figure]:
     figures = []
     if kinds:
         figures.append(Figure(_share(kinds[0].found, kinds[0].things), "of the things found"))
         figures += [Figure(_share(kind.right, kind.things), f"found, with the right {kind.title}") for kind in kinds]
-    used = int((seen.counts(types) > 0).sum())
+    used = int((predictions.counts(types) > 0).sum())
     figures.append(Figure(f"{used} of {types}", "types in use"))
     figures.append(Figure(f"{health.agreement:.2f}", "agreement of types between two views, from 0 to 1"))
-    if mean_image_error(seen.sample.images) > ALIKE:
-        share = share_painted(float(seen.error.mean()), seen.sample.images)
+    if mean_image_error(predictions.sample.images) > ALIKE:
+        share = explained_variance_of(float(predictions.error.mean()), predictions.sample.images)
         figures.append(Figure(f"{share:.0%}", "of what differs between the images is painted again"))
     return figures
 
@@ -142,18 +144,18 @@ def _facts(subject: Subject, images: Images) -> list[Fact]:
     return facts
 
 
-def _sights(seen: Seen, types: int) -> Section:
+def _sights(predictions: Predictions, types: int) -> Section:
     words = (
         "Points are coloured and numbered by the type that was learnt for them; the same colours stand for the same "
     )
     words += "types on the whole page. The last picture is painted from the points alone."
-    drawn = [sight_html(sight, types) for sight in sights(seen)]
+    drawn = [sight_html(sight, types) for sight in sights(predictions)]
     return Section("images", "What it sees", words, joined(drawn, "sights"))
 
 
-def _types(network: Network, seen: Seen, kinds: Sequence[Kinds]) -> Section:
+def _types(network: Network, predictions: Predictions, kinds: Sequence[LabelTable]) -> Section:
     types = network.config.types
-    cards = type_cards(network, seen)
+    cards = type_cards(network, predictions)
     words = "Large: what a type's prototype, alone in the middle of an empty image, is painted as. Below it the finds "
     words += "that are surest to be of the type."
     if len(cards) < types:
@@ -162,7 +164,7 @@ def _types(network: Network, seen: Seen, kinds: Sequence[Kinds]) -> Section:
     return Section("types", "The types", words, joined(drawn, "types" if len(cards) <= _FEW else "types many"))
 
 
-def _meaning(number: int, kinds: Sequence[Kinds]) -> str | None:
+def _meaning(number: int, kinds: Sequence[LabelTable]) -> str | None:
     """What most of a type's keypoints lie on, where that is known."""
     told = [
         kind.names[int(kind.class_of_type[number])]
@@ -172,8 +174,8 @@ def _meaning(number: int, kinds: Sequence[Kinds]) -> str | None:
     return ", ".join(told) or None
 
 
-def _layers(network: Network, seen: Seen, types: int) -> Section:
-    drawn = [layered_html(image, types) for image in take_apart(network, seen)]
+def _layers(network: Network, predictions: Predictions, types: int) -> Section:
+    drawn = [layered_html(image, types) for image in take_apart(network, predictions)]
     words = (
         "Images whose things touch or overlap most. Each keypoint paints a layer, shown as far as it is opaque, and "
     )
@@ -181,11 +183,11 @@ def _layers(network: Network, seen: Seen, types: int) -> Section:
     return Section("layers", "Layers and masks", words, joined(drawn, "apart") if drawn else "")
 
 
-def _planes(network: Network, seen: Seen, kinds: Sequence[Kinds], types: int) -> Section:
-    plane = embed(seen, network.prototypes.unit().detach())
+def _planes(network: Network, predictions: Predictions, kinds: Sequence[LabelTable], types: int) -> Section:
+    plane = embed(predictions, network.prototypes.unit().detach())
     if plane is None:
         return _empty("plane")
-    labels = seen.label.flatten().numpy()[plane.chosen]
+    labels = predictions.label.flatten().numpy()[plane.chosen]
     names = tuple(f"type {number}" for number in range(types))
     by_type = Scatter(
         "By type", "What was learnt.", plane.descriptors, labels, names, type_colours(types), plane.prototypes
@@ -204,7 +206,7 @@ def _planes(network: Network, seen: Seen, kinds: Sequence[Kinds], types: int) ->
     return Section("plane", "How types lie apart", words, joined(scatters, "scatters"))
 
 
-def _kind_colours(kind: Kinds, types: int) -> list[tuple[int, int, int]]:
+def _kind_colours(kind: LabelTable, types: int) -> list[tuple[int, int, int]]:
     """Their own where kinds are colours; else that of the type that mostly stands for each, or one that is left."""
     named = colour_names(kind.names)
     if named is not None:
@@ -219,8 +221,8 @@ def _kind_colours(kind: Kinds, types: int) -> list[tuple[int, int, int]]:
     return [next(spare) if colour is None else colour for colour in chosen]
 
 
-def _confusions(seen: Seen, kinds: Sequence[Kinds], types: int) -> Section:
-    counts = seen.counts(types).numpy()
+def _confusions(predictions: Predictions, kinds: Sequence[LabelTable], types: int) -> Section:
+    counts = predictions.counts(types).numpy()
     colours = type_colours(types)
     drawn = []
     for kind in kinds:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tusk.report.seen import Seen
+from tusk.report.predictions import Predictions
 
 FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.int64]
@@ -27,9 +27,9 @@ class Embedding:
     prototypes: FloatArray  # (M, 2)
 
 
-def embed(seen: Seen, prototypes: Tensor) -> Embedding | None:
+def embed(predictions: Predictions, prototypes: Tensor) -> Embedding | None:
     """None where there are too few descriptors. The same input gives the same picture."""
-    where = np.nonzero(seen.found.flatten().numpy())[0]
+    where = np.nonzero(predictions.found.flatten().numpy())[0]
     if len(where) < _LEAST:
         return None
     # Evenly over all images, not the first of them.
@@ -37,7 +37,7 @@ def embed(seen: Seen, prototypes: Tensor) -> Embedding | None:
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    joined = torch.cat([seen.descriptors.flatten(0, 1)[torch.from_numpy(chosen)], prototypes]).float().numpy()
+    joined = torch.cat([predictions.descriptors.flatten(0, 1)[torch.from_numpy(chosen)], prototypes]).float().numpy()
     perplexity = min(30.0, (len(joined) - 1) / 4)
     with threadpool_limits(1):  # with several threads the sums, and so the picture, differ from time to time
         start = _principal_plane(joined)

@@ -10,7 +10,7 @@ import torch
 from tusk.model.keypoints import Keypoints
 from tusk.model.network import Network
 from tusk.report.draw import UInt8Array, crop, to_bytes
-from tusk.report.seen import Seen
+from tusk.report.predictions import Predictions
 
 _MOST_TYPES = 120
 _MOST_CROPS = 8
@@ -29,47 +29,51 @@ class TypeCard:
     crops: tuple[UInt8Array, ...]  # surest first
 
 
-def crop_side(seen: Seen, window: int) -> int:
+def crop_side(predictions: Predictions, window: int) -> int:
     """Pixels around a keypoint that show the thing: the network's window and a margin."""
-    height, width = seen.sample.images.shape[-2:]
+    height, width = predictions.sample.images.shape[-2:]
     return int(min(height, width, max(24, round(1.5 * window))))
 
 
-def type_cards(network: Network, seen: Seen) -> list[TypeCard]:
+def type_cards(network: Network, predictions: Predictions) -> list[TypeCard]:
     """The types that are most in use, in the order of their numbers."""
     types = network.config.types
-    counts = seen.counts(types)
+    counts = predictions.counts(types)
     shown = sorted(counts.argsort(descending=True, stable=True)[:_MOST_TYPES].tolist())
-    side = crop_side(seen, network.config.window)
-    alone = _painted_alone(network, seen, shown, side)
+    side = crop_side(predictions, network.config.window)
+    alone = _painted_alone(network, predictions, shown, side)
     per_type = max(3, min(_MOST_CROPS, _PICTURES // len(shown)))
     total = max(1, int(counts.sum()))
     return [
         TypeCard(
-            number, int(counts[number]), int(counts[number]) / total, picture, _crops(seen, number, side, per_type)
+            number,
+            int(counts[number]),
+            int(counts[number]) / total,
+            picture,
+            _crops(predictions, number, side, per_type),
         )
         for number, picture in zip(shown, alone, strict=True)
     ]
 
 
-def _crops(seen: Seen, number: int, side: int, most: int) -> tuple[UInt8Array, ...]:
-    own = (seen.label == number) & seen.found
-    sureness = torch.where(own, seen.confidence, -1.0).flatten()
+def _crops(predictions: Predictions, number: int, side: int, most: int) -> tuple[UInt8Array, ...]:
+    own = (predictions.label == number) & predictions.found
+    sureness = torch.where(own, predictions.confidence, -1.0).flatten()
     surest = sureness.argsort(descending=True, stable=True)[: min(most, int(own.sum()))]
     crops = []
     for place in surest.tolist():
-        image, point = divmod(place, seen.label.shape[1])
-        x, y = seen.xy[image, point].tolist()
-        crops.append(crop(np.ascontiguousarray(seen.sample.images[image].permute(1, 2, 0).numpy()), x, y, side))
+        image, point = divmod(place, predictions.label.shape[1])
+        x, y = predictions.xy[image, point].tolist()
+        crops.append(crop(np.ascontiguousarray(predictions.sample.images[image].permute(1, 2, 0).numpy()), x, y, side))
     return tuple(crops)
 
 
 @torch.no_grad()
-def _painted_alone(network: Network, seen: Seen, shown: list[int], side: int) -> list[UInt8Array]:
+def _painted_alone(network: Network, predictions: Predictions, shown: list[int], side: int) -> list[UInt8Array]:
     """What the decoder makes of a keypoint with each prototype in the middle of an empty image; the middle of it."""
     config = network.config
     step = config.multiple
-    height, width = seen.sample.images.shape[-2:]
+    height, width = predictions.sample.images.shape[-2:]
     # A layer is painted by itself on a whole image, as in training. The plain decoder is used to K keypoints in an
     # image, and its norms to what they fill of it: alone, a keypoint gets that share of the room.
     room = min(height, width) / (1 if config.decode == "layers" else config.keypoints**0.5)
@@ -77,14 +81,14 @@ def _painted_alone(network: Network, seen: Seen, shown: list[int], side: int) ->
     was_training = network.training
     network.eval()
     centre = canvas / 2 - 0.5
-    score = float(seen.score[seen.found].median()) if bool(seen.found.any()) else 0.5
+    score = float(predictions.score[predictions.found].median()) if bool(predictions.found.any()) else 0.5
     prototypes = network.prototypes.unit()
     pictures = []
     for start in range(0, len(shown), _PART):
         numbers = shown[start : start + _PART]
         xy = network.to_map(torch.full((len(numbers), 1, 2), centre))
         points = Keypoints(xy, torch.full(xy.shape[:2], score), torch.ones(xy.shape[:2], dtype=torch.bool))
-        painted = network.decode(points, prototypes[numbers][:, None], (canvas, canvas)).reconstruction
-        pictures += [crop(to_bytes(picture.numpy()), centre, centre, side) for picture in painted]
+        explained_variance = network.decode(points, prototypes[numbers][:, None], (canvas, canvas)).reconstruction
+        pictures += [crop(to_bytes(picture.numpy()), centre, centre, side) for picture in explained_variance]
     network.train(was_training)
     return pictures

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from tusk.inference.look import look
+from tusk.detection.merge import merge_fragments
+from tusk.detection.relocate import detect_keypoints
 from tusk.model.layers import label_map
 from tusk.model.network import Network
-from tusk.model.parts import whole_things
 from tusk.report.draw import UInt8Array, to_bytes, type_colours
+from tusk.report.predictions import Predictions
 from tusk.report.sample import Sample
-from tusk.report.seen import Seen
 
 _IMAGES = 4
 _MOST_LAYERS = 12
@@ -50,13 +50,13 @@ def contact(mask: UInt8Array) -> int:
 
 
 @torch.no_grad()
-def take_apart(network: Network, seen: Seen) -> list[LayeredImage]:
+def take_apart(network: Network, predictions: Predictions) -> list[LayeredImage]:
     """The images whose things touch or overlap most; nothing for a plain decoder."""
     if network.config.decode != "layers":
         return []
-    sample = seen.sample
+    sample = predictions.sample
     masks = [truth.mask for truth in sample.truths if truth.mask is not None]
-    meeting = seen.overlap.numpy()
+    meeting = predictions.overlap.numpy()
     if len(masks) == len(sample):
         meeting = np.array([contact(mask) for mask in masks])
     chosen = np.argsort(-meeting, kind="stable")[:_IMAGES]
@@ -69,10 +69,12 @@ def take_apart(network: Network, seen: Seen) -> list[LayeredImage]:
 
 def _apart(network: Network, sample: Sample, index: int) -> LayeredImage:
     image = sample.images[index : index + 1].float() / 255
-    output = look(network, image)
+    output = detect_keypoints(network, image)
     assert output.layer_rgb is not None and output.layer_alpha is not None
     rgb, alpha, labels = output.layer_rgb[0], output.layer_alpha[0], output.label[0].tolist()
-    owner = label_map(whole_things(network, image, output))[0].numpy()  # (H, W): 0 the background, else 1 + the layer
+    owner = label_map(merge_fragments(network, image, output))[
+        0
+    ].numpy()  # (H, W): 0 the background, else 1 + the layer
     colours = np.array([_BEHIND, *_layer_colours(labels, network.config.types)], np.uint8)
     layers = []
     for number in range(min(_MOST_LAYERS, len(labels))):

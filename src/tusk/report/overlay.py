@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from tusk.data.images import read_picture
-from tusk.inference.detections import Detections
+from tusk.detection.detections import Detections
 from tusk.report.draw import draw_points, type_colours
 
 _SHORTEST, _LONGEST = 400, 1600  # sides in pixels at which dots and numbers can be seen

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tusk.files import write_whole
+from tusk.io import atomic_write
 from tusk.report.advice import Remark
 from tusk.report.style import STYLE
 
@@ -54,7 +54,7 @@ def write_page(path: Path, page: Page) -> None:
     """Write the page, all of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     # A file name need not be valid Unicode.
-    write_whole(path, render_page(page).encode("utf-8", "backslashreplace"))
+    atomic_write(path, render_page(page).encode("utf-8", "backslashreplace"))
 
 
 def render_page(page: Page) -> str:

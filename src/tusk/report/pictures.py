@@ -11,7 +11,7 @@ import numpy as np
 from tusk.report.draw import FloatArray, UInt8Array, css, draw_score, picture_uri, to_bytes, type_colours
 from tusk.report.gallery import TypeCard
 from tusk.report.layers import LayeredImage
-from tusk.report.seen import Seen
+from tusk.report.predictions import Predictions
 
 _NUMBERED = 20  # keypoints; more of them get no numbers, which would cover the image
 _PIXELS = 128  # images up to this side are shown with their pixels as squares
@@ -30,20 +30,20 @@ class Sight:
     error: float
 
 
-def sights(seen: Seen) -> list[Sight]:
+def sights(predictions: Predictions) -> list[Sight]:
     """Those images whose maps were kept."""
     shown = []
-    for index in range(len(seen.reconstruction)):
-        found = seen.found[index]
+    for index in range(len(predictions.reconstruction)):
+        found = predictions.found[index]
         shown.append(
             Sight(
-                image=np.ascontiguousarray(seen.sample.images[index].permute(1, 2, 0).numpy()),
-                score_map=seen.score_map[index].numpy(),
-                reconstruction=to_bytes(seen.reconstruction[index].numpy()),
-                xy=seen.xy[index][found].numpy(),
-                labels=tuple(seen.label[index][found].tolist()),
-                scores=tuple(seen.score[index][found].tolist()),
-                error=float(seen.error[index]),
+                image=np.ascontiguousarray(predictions.sample.images[index].permute(1, 2, 0).numpy()),
+                score_map=predictions.score_map[index].numpy(),
+                reconstruction=to_bytes(predictions.reconstruction[index].numpy()),
+                xy=predictions.xy[index][found].numpy(),
+                labels=tuple(predictions.label[index][found].tolist()),
+                scores=tuple(predictions.score[index][found].tolist()),
+                error=float(predictions.error[index]),
             )
         )
     return shown

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tusk
 from tusk.config import Config
-from tusk.data.catalogue import CATALOGUE, open_dataset, request_for
+from tusk.data.registry import DATASETS, open_dataset, request_for
 from tusk.errors import DataError, UsageError
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, load_model
@@ -105,7 +105,7 @@ def open_images(config: Config, data: str | None, count: int) -> Images:
     source = None if own.source is None else str(own.source)
     name, learnt_from = own.dataset, source is not None and own.dataset == "folder"
     if data is not None:
-        named = data in CATALOGUE and not Path(data).exists()
+        named = data in DATASETS and not Path(data).exists()
         name, source, learnt_from = (data, None, False) if named else ("folder", data, False)
     request = request_for(own, source=source, split="test", seed=config.training.seed)
     sample = sample_of(open_dataset(name, request), count)

@@ -21,7 +21,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from tusk.errors import DataError, UserError
-from tusk.files import write_whole
+from tusk.io import atomic_write
 from tusk.model.network import Network
 from tusk.training.trainer import Trainer
 
@@ -72,13 +72,13 @@ class Checkpoints:
         )
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_whole(self.folder / name, content)
+            atomic_write(self.folder / name, content)
             content = json.dumps(asdict(manifest), indent=1).encode()
             best = self.manifest("best")
             # First the best, then the last: a run that is killed in between comes here again and writes the same.
             if score is not None and (best is None or best.score is None or score >= best.score):
-                write_whole(self.folder / "best.json", content)
-            write_whole(self.folder / "last.json", content)
+                atomic_write(self.folder / "best.json", content)
+            atomic_write(self.folder / "last.json", content)
         except OSError as error:
             raise UserError(
                 str(self.folder / name),
@@ -163,8 +163,8 @@ def trainer_tensors(trainer: Trainer) -> dict[str, Tensor]:
         tensors["memory"] = trainer.memory.latest()
         if trainer.memory.groups is not None:
             tensors["memory_groups"] = trainer.memory.groups
-        if trainer.memory.looks is not None:
-            tensors["memory_looks"] = trainer.memory.looks
+        if trainer.memory.patches is not None:
+            tensors["memory_looks"] = trainer.memory.patches
     return {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
 
 

@@ -28,7 +28,7 @@ class Ranks:
     world: int = 1
 
     @property
-    def first(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this is the process that writes files and talks to the user."""
         return self.rank == 0
 
@@ -52,7 +52,7 @@ class Ranks:
         dist.all_gather(parts, value.contiguous())
         return torch.cat(parts)
 
-    def join(self, value: Tensor) -> Tensor:
+    def all_gather_with_grad(self, value: Tensor) -> Tensor:
         """(N, ...) of each process -> (world * N, ...), the same on all; gradients flow back to each."""
         if self.world == 1:
             return value
@@ -61,11 +61,11 @@ class Ranks:
         summed: Tensor = _SumOverRanks.apply(places)  # type: ignore[no-untyped-call]
         return summed.flatten(0, 1)
 
-    def from_first(self, make: Callable[[], Any]) -> Any:
+    def broadcast(self, make: Callable[[], Any]) -> Any:
         """What `make` gives on the first process, on all of them."""
         if self.world == 1:
             return make()
-        box = [make() if self.first else None]
+        box = [make() if self.is_main else None]
         dist.broadcast_object_list(box, 0)
         return box[0]
 

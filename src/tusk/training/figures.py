@@ -9,10 +9,10 @@ from torch import Tensor
 
 from tusk.config import Config
 from tusk.data.dataset import Truth
+from tusk.detection.merge import merge_fragments
 from tusk.evaluation.localisation import localisation_figures
 from tusk.evaluation.tally import ObjectTally
 from tusk.model.network import Network
-from tusk.model.parts import whole_things
 
 _PART = 50
 _OBJECT_IMAGES = 100  # painting every layer of an image takes long
@@ -64,7 +64,7 @@ def _objects(network: Network, config: Config, images: Tensor, truths: Sequence[
     for start in range(0, len(images), _PART):
         part = slice(start, start + _PART)
         shown = images[part].float() / 255
-        tally.add(whole_things(network, shown, network(shown, missing="empty")), truths[part])
+        tally.add(merge_fragments(network, shown, network(shown, missing="empty")), truths[part])
     figures: dict[str, float] = {}
     masks, attributes = tally.segmentation(), tally.attributes()
     if masks is not None and masks.objects:

@@ -10,18 +10,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tusk.config import Config, LossesConfig, value_at
+from tusk.geometry.sampling import sample_bilinear
 from tusk.geometry.warp import Warp
 from tusk.losses.clustering import kmeans_loss, nearest_prototype_loss, sliced_wasserstein, vector_quantisation
-from tusk.losses.contrast import contrast_loss
 from tusk.losses.equivariance import equivariance_loss, unit_map
-from tusk.losses.flat import flat_loss, on_flat_ground
-from tusk.losses.foreground import foreground_loss, on_bare_ground, unexplained
+from tusk.losses.foreground import background_residual, foreground_loss, on_background
+from tusk.losses.info_nce import info_nce_loss
 from tusk.losses.mutual_information import joint_types, mutual_information_loss
-from tusk.model.keypoints import read_bilinear
+from tusk.losses.uniform_region import in_uniform_region, uniform_region_loss
 from tusk.model.network import Encoding, Network, standardise_map
 from tusk.training.distributed import Ranks
-from tusk.training.looks import looks_around
 from tusk.training.memory import DescriptorMemory
+from tusk.training.patches import crop_patches
 
 Reconstruction = Callable[[Tensor, Tensor], Tensor]
 
@@ -36,34 +36,34 @@ class Terms:
     kmeans: Tensor
     score_equivariance: Tensor
     feature_equivariance: Tensor
-    contrast: Tensor
+    info_nce: Tensor
     mutual_information: Tensor
     quantisation: Tensor
     opacity: Tensor
     foreground: Tensor
-    votes: Tensor
-    flat: Tensor
+    pseudo_labels: Tensor
+    uniform_region: Tensor
 
     def total(self) -> Tensor:
         return torch.stack([getattr(self, field.name) for field in fields(self)]).sum()
 
 
 @dataclass(frozen=True)
-class Described:
+class StepKeypoints:
     """The keypoints of a step, for the prototypes."""
 
     descriptors: Tensor  # (2n, K, C)
-    stands: Tensor  # (2n, K) bool: False for a keypoint that lies on the bare background and is of no type
-    looks: Tensor | None  # uint8 (2n, K, 3, 16, 16), if asked for
+    is_valid: Tensor  # (2n, K) bool: False for a keypoint that lies on the bare background and is of no type
+    patches: Tensor | None  # uint8 (2n, K, 3, 16, 16), if asked for
 
     @staticmethod
-    def joined(parts: Sequence[Described]) -> Described:
+    def joined(parts: Sequence[StepKeypoints]) -> StepKeypoints:
         """All keypoints of these in one row: descriptors (N, C), stands (N,), looks (N, 3, 16, 16); detached."""
-        looks = [part.looks.flatten(0, 1) for part in parts if part.looks is not None]
-        return Described(
+        patches = [part.patches.flatten(0, 1) for part in parts if part.patches is not None]
+        return StepKeypoints(
             torch.cat([part.descriptors.detach().flatten(0, 1) for part in parts]),
-            torch.cat([part.stands.flatten() for part in parts]),
-            torch.cat(looks) if looks else None,
+            torch.cat([part.is_valid.flatten() for part in parts]),
+            torch.cat(patches) if patches else None,
         )
 
 
@@ -91,7 +91,7 @@ class Objective(nn.Module):
         # How types met in the last batches; all zeros before the first.
         self.register_buffer("joint", torch.zeros(types, types))
 
-    def forward(self, images: Tensor, warp: Warp, progress: float) -> tuple[Terms, Described]:
+    def forward(self, images: Tensor, warp: Warp, progress: float) -> tuple[Terms, StepKeypoints]:
         """images (2n, 3, H, W): n first views, then their second views = warp(first).
 
         A term whose weight is 0 is not computed.
@@ -100,98 +100,102 @@ class Objective(nn.Module):
         pairs = len(images) // 2
         zero = images.new_zeros(())
         window = None if training.window is None else value_at(training.window, progress)
-        seen = network.encode(images, window=window)
+        encoding = network.encode(images, window=window)
 
-        carried, quantisation = seen.descriptors, zero
+        carried, quantisation = encoding.descriptors, zero
         if losses.prototypes.kind == "vector-quantisation" and progress >= training.warm_up:
-            carried, quantisation = vector_quantisation(seen.descriptors, network.prototypes.unit())
+            carried, quantisation = vector_quantisation(encoding.descriptors, network.prototypes.unit())
         variance = None if training.variance is None else value_at(training.variance, progress)
         shown = slice(pairs if losses.reconstruction.views == "first" else 2 * pairs)
         size = (images.shape[-2], images.shape[-1])
-        decoded = network.decode(seen.keypoints[shown], carried[shown], size, variance, seen.afar[shown], layers=False)
-        painted = self._reconstruction_loss(images[shown], decoded.reconstruction)
-        reconstruction = value_at(losses.reconstruction.weight, progress) * painted
+        decoded = network.decode(
+            encoding.keypoints[shown], carried[shown], size, variance, encoding.thumbnail[shown], layers=False
+        )
+        explained_variance = self._reconstruction_loss(images[shown], decoded.reconstruction)
+        reconstruction = value_at(losses.reconstruction.weight, progress) * explained_variance
         if losses.reconstruction.relative:
             reconstruction = reconstruction / self._variance(images)
 
         opacity = zero
         if decoded.cover is not None:
-            clear, halves = value_at(losses.opacity.weight, progress), value_at(losses.opacity.halves, progress)
-            if clear > 0 or halves > 0:
-                opacity = (decoded.cover * (clear + halves * (1 - decoded.cover))).mean()
+            clear, binarity = value_at(losses.opacity.weight, progress), value_at(losses.opacity.binarity, progress)
+            if clear > 0 or binarity > 0:
+                opacity = (decoded.cover * (clear + binarity * (1 - decoded.cover))).mean()
 
-        foreground, stands = zero, seen.keypoints.found  # (2n, K)
+        foreground, is_valid = zero, encoding.keypoints.found  # (2n, K)
         # Where a second view was pieced together, things are cut through: what is left of them is of no type.
-        stands = torch.cat([stands[:pairs], stands[pairs:] & _whole(network, seen, warp, images.shape)])
+        is_valid = torch.cat([is_valid[:pairs], is_valid[pairs:] & _whole(network, encoding, warp, images.shape)])
         if (behind := network.background(images)) is not None:
-            bare = unexplained(images, behind, network.config.stride)  # (2n, 1, h, w)
-            stands = stands & ~on_bare_ground(bare, seen.keypoints.xy)
+            bare = background_residual(images, behind, network.config.stride)  # (2n, 1, h, w)
+            is_valid = is_valid & ~on_background(bare, encoding.keypoints.xy)
             if (weight := value_at(losses.foreground.weight, progress)) > 0:
                 blur = network.config.window_on_map(losses.foreground.window or network.config.window)
-                foreground = weight * foreground_loss(seen.score_map, bare, blur)
+                foreground = weight * foreground_loss(encoding.score_map, bare, blur)
 
-        places, flatness = network.to_image(seen.keypoints.xy.detach()), zero  # (2n, K, 2)
-        if (weight := value_at(losses.flat.weight, progress)) > 0:
-            flat = on_flat_ground(images, places, network.config.window // 4 * 2 + 1)  # (2n, K)
-            flatness = weight * flat_loss(seen.keypoints.score, flat)
-            stands = stands & ~flat
+        places, flatness = network.to_image(encoding.keypoints.xy.detach()), zero  # (2n, K, 2)
+        if (weight := value_at(losses.uniform_region.weight, progress)) > 0:
+            uniform_region = in_uniform_region(images, places, network.config.window // 4 * 2 + 1)  # (2n, K)
+            flatness = weight * uniform_region_loss(encoding.keypoints.score, uniform_region)
+            is_valid = is_valid & ~uniform_region
 
-        kmeans = votes = zero
-        usual = self.ranks.mean(stands.sum().to(images.dtype))  # how many keypoints a process has
-        if bool(stands.any()):
-            typed = seen.descriptors[stands]  # (N, C)
-            share = stands.sum() / usual  # so that the mean over processes is that over keypoints
+        kmeans = pseudo_labels = zero
+        running_mean = self.ranks.mean(is_valid.sum().to(images.dtype))  # how many keypoints a process has
+        if bool(is_valid.any()):
+            typed = encoding.descriptors[is_valid]  # (N, C)
+            share = is_valid.sum() / running_mean  # so that the mean over processes is that over keypoints
             if (weight := value_at(losses.kmeans.weight, progress)) > 0:
                 scale = value_at(losses.kmeans.scale, progress)
                 kmeans = weight * share * kmeans_loss(network.prototypes.log_probability(typed, scale))
-            if (weight := value_at(losses.votes.weight, progress)) > 0 and self.memory.groups is not None:
-                votes = weight * share * self._votes(typed)
+            if (weight := value_at(losses.pseudo_labels.weight, progress)) > 0 and self.memory.groups is not None:
+                pseudo_labels = weight * share * self._pseudo_labels(typed)
 
         score_equivariance = feature_equivariance = zero
         masked = losses.equivariance.masked
         if (weight := value_at(losses.equivariance.score_weight, progress)) > 0:
-            maps = seen.score_map
+            maps = encoding.score_map
             score_equivariance = weight * equivariance_loss(maps[:pairs], maps[pairs:], warp, masked=masked)
         if (weight := value_at(losses.equivariance.feature_weight, progress)) > 0:
-            maps = _feature_form(seen, losses)
+            maps = _feature_form(encoding, losses)
             feature_equivariance = weight * equivariance_loss(maps[:pairs], maps[pairs:], warp, masked=masked)
 
-        contrast = information = zero
-        contrast_weight = value_at(losses.contrast.weight, progress)
+        info_nce = information = zero
+        contrast_weight = value_at(losses.info_nce.weight, progress)
         information_weight = value_at(losses.mutual_information.weight, progress)
         if contrast_weight > 0 or information_weight > 0:
-            views = two_views(network, seen, warp, images.shape, stands[pairs:])
+            views = two_views(network, encoding, warp, images.shape, is_valid[pairs:])
         if contrast_weight > 0:
-            usable = self.ranks.join(views.usable.to(images.dtype)) > 0.5
-            first, second = (self.ranks.join(side)[usable] for side in (views.first, views.second))
-            contrast = contrast_weight * self._contrast(first, second, progress)
+            usable = self.ranks.all_gather_with_grad(views.usable.to(images.dtype)) > 0.5
+            first, second = (self.ranks.all_gather_with_grad(side)[usable] for side in (views.first, views.second))
+            info_nce = contrast_weight * self._info_nce(first, second, progress)
         if information_weight > 0:
             settings = losses.mutual_information
             joint = self._joint(views)
-            information = information_weight * mutual_information_loss(joint, settings.evenness, self._usual(joint))
+            information = information_weight * mutual_information_loss(
+                joint, settings.evenness, self._running_mean(joint)
+            )
         moved = (score_equivariance, feature_equivariance)
-        about_types = (contrast, information, quantisation)
-        terms = Terms(reconstruction, kmeans, *moved, *about_types, opacity, foreground, votes, flatness)
-        looks = None
-        if training.islands_by_looks:
-            looks = looks_around(images, places, _AROUND * network.config.window)
-        return terms, Described(seen.descriptors, stands, looks)
+        about_types = (info_nce, information, quantisation)
+        terms = Terms(reconstruction, kmeans, *moved, *about_types, opacity, foreground, pseudo_labels, flatness)
+        patches = None
+        if training.reassign_by_appearance:
+            patches = crop_patches(images, places, _AROUND * network.config.window)
+        return terms, StepKeypoints(encoding.descriptors, is_valid, patches)
 
-    def _votes(self, descriptors: Tensor) -> Tensor:
+    def _pseudo_labels(self, descriptors: Tensor) -> Tensor:
         """descriptors (N, C): the cross-entropy of their types, told to be the groups of their nearest in memory."""
         prototypes = self.network.prototypes.unit().detach()
-        wanted = self.memory.votes(descriptors.detach(), len(prototypes))  # (N, M)
-        return F.cross_entropy(descriptors @ prototypes.T / self.config.losses.votes.temperature, wanted)
+        wanted = self.memory.pseudo_labels(descriptors.detach(), len(prototypes))  # (N, M)
+        return F.cross_entropy(descriptors @ prototypes.T / self.config.losses.pseudo_labels.temperature, wanted)
 
-    def _contrast(self, first: Tensor, second: Tensor, progress: float) -> Tensor:
+    def _info_nce(self, first: Tensor, second: Tensor, progress: float) -> Tensor:
         """first, second (N, C): the same keypoints in two views."""
-        settings = self.config.losses.contrast
+        settings = self.config.losses.info_nce
         share = value_at(settings.neighbours, progress)
-        loss = contrast_loss(first, second, settings.temperature)
+        loss = info_nce_loss(first, second, settings.temperature)
         if share == 0 or not len(self.memory):
             return loss
         pairs = ((self._alike(first), second), (self._alike(second), first))
-        likes = torch.stack([contrast_loss(like, own, settings.temperature) for like, own in pairs]).mean()
+        likes = torch.stack([info_nce_loss(like, own, settings.temperature) for like, own in pairs]).mean()
         return loss.lerp(likes, share)
 
     def _alike(self, descriptors: Tensor) -> Tensor:
@@ -221,12 +225,12 @@ class Objective(nn.Module):
         return (square - mean.square()).mean().clamp_min(1e-4)
 
     @torch.no_grad()
-    def _usual(self, joint: Tensor) -> Tensor:
+    def _running_mean(self, joint: Tensor) -> Tensor:
         """The joint distribution of types over the last batches, this one included."""
         memory = self.config.losses.mutual_information.memory
-        usual = self.joint.mul(memory).add(joint, alpha=1 - memory) if bool(self.joint.any()) else joint
-        self.joint.copy_(usual)
-        return usual
+        running_mean = self.joint.mul(memory).add(joint, alpha=1 - memory) if bool(self.joint.any()) else joint
+        self.joint.copy_(running_mean)
+        return running_mean
 
 
 def prototype_loss(network: Network, losses: LossesConfig, descriptors: Tensor, generator: torch.Generator) -> Tensor:
@@ -247,13 +251,13 @@ def prototype_loss(network: Network, losses: LossesConfig, descriptors: Tensor, 
     return nearest_prototype_loss(descriptors, prototypes)
 
 
-def _feature_form(seen: Encoding, losses: LossesConfig) -> Tensor:
+def _feature_form(encoding: Encoding, losses: LossesConfig) -> Tensor:
     """The feature map (2n, C, h, w) in the units in which its equivariance is measured."""
     if losses.equivariance.features == "unit":
-        return unit_map(seen.feature_map)
+        return unit_map(encoding.feature_map)
     if losses.equivariance.features == "standardised":
-        return standardise_map(seen.feature_map, seen.statistics)
-    return seen.feature_map
+        return standardise_map(encoding.feature_map, encoding.statistics)
+    return encoding.feature_map
 
 
 @dataclass(frozen=True)
@@ -273,32 +277,32 @@ class TwoViews:
         return first, second
 
 
-def _whole(network: Network, seen: Encoding, warp: Warp, shape: torch.Size) -> Tensor:
+def _whole(network: Network, encoding: Encoding, warp: Warp, shape: torch.Size) -> Tensor:
     """(n, K) bool: which of the second views' keypoints have their own surroundings, half of a thing to each side."""
-    places = network.to_image(seen.keypoints.xy[len(seen.feature_map) // 2 :])
+    places = network.to_image(encoding.keypoints.xy[len(encoding.feature_map) // 2 :])
     return warp.keeps(places, shape[-2], shape[-1], network.config.window / 4)
 
 
 def two_views(
-    network: Network, seen: Encoding, warp: Warp, shape: torch.Size, stands: Tensor | None = None
+    network: Network, encoding: Encoding, warp: Warp, shape: torch.Size, is_valid: Tensor | None = None
 ) -> TwoViews:
     """seen: of n first views and their second views = warp(first), images of this shape.
 
     stands (n, K) bool: which of the second views' keypoints count; all that are found and whole, if not said.
     """
-    pairs = len(seen.feature_map) // 2
+    pairs = len(encoding.feature_map) // 2
     height, width = shape[-2:]
-    second_xy = seen.keypoints.xy[pairs:].detach()  # (n, K, 2)
+    second_xy = encoding.keypoints.xy[pairs:].detach()  # (n, K, 2)
     image_xy = warp.source_points(network.to_image(second_xy), height, width)  # (n, K, 2) in the first view
     limit = image_xy.new_tensor([width - 1, height - 1])
     inside = ((image_xy >= 0) & (image_xy <= limit)).all(-1)  # (n, K)
-    counts = seen.keypoints.found[pairs:] & _whole(network, seen, warp, shape) if stands is None else stands
+    counts = encoding.keypoints.found[pairs:] & _whole(network, encoding, warp, shape) if is_valid is None else is_valid
 
     def read(feature_map: Tensor, xy: Tensor) -> Tensor:
-        raw = read_bilinear(feature_map, xy)  # (n, K, C)
+        raw = sample_bilinear(feature_map, xy)  # (n, K, C)
         standardised = network.descriptor_space.space == "standardised"
-        values = seen.statistics.standardise(raw) if standardised else raw
+        values = encoding.statistics.standardise(raw) if standardised else raw
         return F.normalize(values, dim=-1).flatten(0, 1)
 
-    first = read(seen.feature_map[:pairs], network.to_map(image_xy))
-    return TwoViews(first, read(seen.feature_map[pairs:], second_xy), (inside & counts).flatten())
+    first = read(encoding.feature_map[:pairs], network.to_map(image_xy))
+    return TwoViews(first, read(encoding.feature_map[pairs:], second_xy), (inside & counts).flatten())

@@ -21,18 +21,18 @@ from torch import Tensor
 from tusk.config import Config
 from tusk.data.dataset import Dataset, Truth
 from tusk.data.loader import Loader
+from tusk.detection.threshold import least_gain
 from tusk.errors import EXIT_STOPPED, UserError
-from tusk.inference.counts import least_gain
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, save_model
 from tusk.presets import to_yaml
 from tusk.training.checkpoint import Checkpoints
+from tusk.training.display import ProgressDisplay
 from tusk.training.distributed import Ranks
 from tusk.training.figures import task_figures
-from tusk.training.health import Health, check_health
-from tusk.training.log import RunLog
-from tusk.training.show import Show
+from tusk.training.logging import RunLog
 from tusk.training.trainer import NotFiniteError, StepReport, Trainer
+from tusk.training.validation import ValidationFigures, validate
 
 _LOOKED_AT = 200  # images for a look at the run's health
 _COUNTED = 100  # of them for the gain of keypoints that stand for something
@@ -47,7 +47,7 @@ class StoppedError(UserError):
 
 
 @dataclass(frozen=True)
-class Look:
+class ValidationImages:
     """Images that training does not see, and the truth about them where there is any, for display only."""
 
     images: Tensor  # (N, 3, H, W), uint8
@@ -55,26 +55,26 @@ class Look:
     class_count: int
 
 
-def look_at(dataset: Dataset, count: int = _LOOKED_AT) -> Look:
+def sample_validation_images(dataset: Dataset, count: int = _LOOKED_AT) -> ValidationImages:
     """Images from all over a dataset: neighbours may be pieces of one picture."""
     count = min(count, len(dataset))
     places = [place * len(dataset) // count for place in range(count)]
     pixels = np.stack([dataset.image(index) for index in places])
     truths = tuple(truth for truth in map(dataset.truth, places) if truth is not None)
-    return Look(torch.from_numpy(pixels).permute(0, 3, 1, 2), truths, len(dataset.class_names))
+    return ValidationImages(torch.from_numpy(pixels).permute(0, 3, 1, 2), truths, len(dataset.class_names))
 
 
 @dataclass(frozen=True)
-class Moment:
+class TrainingState:
     """How far a training is when its page is written."""
 
     step: int  # of the weights
     seconds: float
     finished: bool
-    health: Health | None  # where it was looked at just now
+    health: ValidationFigures | None  # where it was looked at just now
 
 
-WritePage = Callable[[Network, Moment], None]
+WritePage = Callable[[Network, TrainingState], None]
 
 
 @dataclass
@@ -84,8 +84,8 @@ class Run:
     config: Config
     folder: Path
     dataset: Dataset
-    look: Look
-    show: Show
+    look: ValidationImages
+    show: ProgressDisplay
     command: str
     ranks: Ranks
     tensorboard: bool = False
@@ -100,13 +100,13 @@ class Run:
         text = stored.read_text(encoding="utf-8") if stored.exists() else to_yaml(self.config)
         checkpoints = Checkpoints(self.folder / "checkpoints", text, kept)
         seconds, rollbacks = 0.0, 0
-        if resume and self.ranks.from_first(lambda: checkpoints.manifest() is not None):
+        if resume and self.ranks.broadcast(lambda: checkpoints.manifest() is not None):
             manifest = checkpoints.restore(trainer)
             seconds, rollbacks = manifest.seconds, manifest.rollbacks
-        elif self.ranks.first:
+        elif self.ranks.is_main:
             checkpoints.save(trainer, seconds=0.0)
         log = None
-        if self.ranks.first:
+        if self.ranks.is_main:
             log = RunLog(self.folder, resumed_at=trainer.step if resume else None, tensorboard=self.tensorboard)
 
         started = time.monotonic() - seconds
@@ -126,7 +126,7 @@ class Run:
                 spent = time.monotonic() - started
                 self._after_step(trainer, report, log, checkpoints, spent, rollbacks)
                 if self.ranks.any(bool(asked)):
-                    if self.ranks.first:
+                    if self.ranks.is_main:
                         checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks)
                     raise StoppedError(
                         str(self.folder), f"stopped at step {trainer.step}, all is saved", "go on with --resume"
@@ -139,7 +139,7 @@ class Run:
         minutes = self.config.training.minutes
         if minutes is None:
             return progress
-        return float(self.ranks.from_first(lambda: max(progress, seconds / 60 / minutes)))
+        return float(self.ranks.broadcast(lambda: max(progress, seconds / 60 / minutes)))
 
     def _loader(self, trainer: Trainer) -> Loader:
         training = self.config.training
@@ -174,21 +174,21 @@ class Run:
             score = None if look is None else self._score(trainer, look)
             checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=score)
         if look is not None:
-            self._page(trainer.network, Moment(trainer.step, spent, False, look))
+            self._page(trainer.network, TrainingState(trainer.step, spent, False, look))
 
-    def _look(self, trainer: Trainer, log: RunLog) -> Health:
+    def _look(self, trainer: Trainer, log: RunLog) -> ValidationFigures:
         """How the run is doing."""
-        health = check_health(trainer.network, self.config, self.look.images, self.config.training.seed)
+        health = validate(trainer.network, self.config, self.look.images, self.config.training.seed)
         figures = task_figures(trainer.network, self.config, self.look.images, self.look.truths, self.look.class_count)
         log.look(trainer.step, {**asdict(health), "score": health.score, **figures})
         self.show.look(trainer.step, health, self.config.model.types, figures)
         return health
 
-    def _score(self, trainer: Trainer, health: Health) -> float | None:
+    def _score(self, trainer: Trainer, health: ValidationFigures) -> float | None:
         """The run's unsupervised score, once there are types to score."""
         return health.score if trainer.centred and trainer.progress_before >= self.config.training.warm_up else None
 
-    def _page(self, network: Network, moment: Moment) -> None:
+    def _page(self, network: Network, moment: TrainingState) -> None:
         """A page is worth a warning where it fails, but not the training."""
         if self.write_page is None:
             return
@@ -228,9 +228,9 @@ class Run:
         }
         save_model(path, StoredModel(_in_use(trainer.network), self.config, provenance))
         if best is None or best.step == trainer.step:
-            self._page(trainer.network, Moment(trainer.step, spent, True, look))
+            self._page(trainer.network, TrainingState(trainer.step, spent, True, look))
         else:
-            self._page(trainer.network, Moment(best.step, spent, True, None))
+            self._page(trainer.network, TrainingState(best.step, spent, True, None))
         return path
 
     def _least_gain(self, network: Network) -> float | None:

@@ -1,6 +1,6 @@
 """Several trainings that differ in their seed alone, of which the best is kept, judged without a label.
 
-The score is `Health.score`: how much the types of one view tell about those of another, times the share of the images
+The score is `ValidationFigures.score`: how much the types of one view tell about those of another, times the share of the images
 that is painted, on images that training does not see. `docs/method.md` says how well it tracks accuracy.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tusk.errors import DataError
-from tusk.files import write_whole
+from tusk.io import atomic_write
 
 _FILE = "seeds.json"
 
@@ -31,7 +31,7 @@ def stored_seeds(folder: Path) -> list[int]:
 
 def store_seeds(folder: Path, seeds: list[int]) -> None:
     """Remember which seeds are to be trained in a folder."""
-    write_whole(folder / _FILE, json.dumps({"seeds": seeds}).encode())
+    atomic_write(folder / _FILE, json.dumps({"seeds": seeds}).encode())
 
 
 def train_seeds(
@@ -60,9 +60,9 @@ def train_seeds(
     for seed, fact in facts.items():
         table.writerow([seed, fact["score"], fact["minutes"], fact["steps"], seed == best])
         say(f"Seed {seed}: score {fact['score']}, {fact['minutes']} minutes{', kept' if seed == best else ''}")
-    write_whole(folder / "seeds.csv", rows.getvalue().encode())
+    atomic_write(folder / "seeds.csv", rows.getvalue().encode())
     page = models[best].with_name("report.html")
     if page.is_file():
-        write_whole(folder / page.name, page.read_bytes())
-    write_whole(kept, models[best].read_bytes())
+        atomic_write(folder / page.name, page.read_bytes())
+    atomic_write(kept, models[best].read_bytes())
     return kept

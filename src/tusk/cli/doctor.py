@@ -1,0 +1,68 @@
+"""`tusk doctor`: what is here, and whether it works."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from tusk.cli.machine import Machine, Package, faults_of, gigabytes, look_at_machine, packages, version_line
+from tusk.cli.main import prepare_torch
+from tusk.errors import EXIT_FAILED
+
+
+def examine(*, as_json: bool) -> None:
+    """Print everything; exit with 1 where something is wrong."""
+    prepare_torch()
+    found, machine = packages(), look_at_machine()
+    if not as_json:
+        for line in _lines(machine, found):
+            print(line, flush=True)
+    from tusk.cli.selftest import run_self_tests
+
+    outcomes = run_self_tests()
+    faults = faults_of(machine, found) + [outcome.words for outcome in outcomes if not outcome.well]
+    if as_json:
+        values = {
+            "tusk": version_line(),
+            "machine": asdict(machine),
+            "packages": [asdict(package) for package in found],
+            "self_tests": [asdict(outcome) for outcome in outcomes],
+            "faults": faults,
+            "well": not faults,
+        }
+        print(json.dumps(values, indent=1))
+    else:
+        for outcome in outcomes:
+            if outcome.well:
+                print(_line(outcome.name, outcome.words))
+        print("\n".join(faults) if faults else "All is well.")
+    if faults:
+        sys.exit(EXIT_FAILED)
+
+
+def _lines(machine: Machine, found: list[Package]) -> Iterator[str]:
+    yield _line("tusk", version_line())
+    yield _line("python", f"{machine.python} on {machine.system}")
+    needed = [package for package in found if not package.extra]
+    told = ", ".join(f"{package.name} {package.version or 'missing'}" for package in needed)
+    yield _line("packages", told or "tusk is not installed as a package, so they are not known")
+    for extra in sorted({package.extra for package in found if package.extra}):
+        own = [package for package in found if package.extra == extra]
+        lacking = [package.name for package in own if package.version is None]
+        words = f"without {', '.join(lacking)}: pip install 'tusk[{extra}]'" if lacking else "there"
+        yield _line(f"extra {extra}", words)
+    yield _line("device", machine.device)
+    yield _line("cores", f"{machine.cores} to use; torch uses {machine.threads}")
+    if machine.memory is not None and machine.memory_free is not None:
+        yield _line("memory", f"{gigabytes(machine.memory)}, {gigabytes(machine.memory_free)} free")
+    yield _line("allocator", machine.allocator)
+    yield _line("disk", f"{gigabytes(machine.disk_free)} free here")
+    held = ", ".join(machine.datasets) or "nothing yet ('tusk data get mnist' fetches MNIST)"
+    yield _line("data", f"{machine.data_folder}: {held}")
+    yield _line("models", ", ".join(machine.models) or "none")
+
+
+def _line(name: str, words: str) -> str:
+    return f"{name:<14}{words}"

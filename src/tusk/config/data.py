@@ -1,0 +1,32 @@
+"""Which images, and how they come to the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tusk.config.base import Part
+
+
+class DataConfig(Part):
+    """Which images, and how they come to the network's size."""
+
+    dataset: str = "folder"
+    """A dataset that tusk knows by name, or `folder` for your own pictures."""
+    source: Path | None = None
+    """Folder, file, glob or list that the images come from; not needed where tusk makes them."""
+    size: Annotated[int, Field(ge=8, le=4096)] = 80
+    """Side in pixels of the square images that the network sees."""
+    fit: Literal["letterbox", "centre-crop", "random-crop", "pad", "tiles"] = "centre-crop"
+    """How an image comes to that size; `pad` sets a small one, unscaled, in a black square. `pieces` cuts a large
+    picture of your own, unscaled, into squares: `model.keypoints` is then for one square, and a picture in use is
+    looked at in squares that overlap."""
+    scale: Annotated[float, Field(gt=0, le=16)] = 1.0
+    """Pictures are scaled by this before they are cut into pieces, so that things come to about `model.window`."""
+    contrast: Literal["own", "full"] = "own"
+    """Leave the brightness of a picture as it is, or make its darkest pixels black and its brightest white: pictures of
+    unlike exposure then weigh alike in training, and their gains can be compared."""
+    grey: bool = False
+    """Throw the colours away."""

@@ -1,0 +1,1 @@
+"""One file for each dataset: images and, for evaluation, the truth about them."""

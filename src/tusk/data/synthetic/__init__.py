@@ -1,0 +1,1 @@
+"""Renderers: datasets that are made instead of downloaded."""

@@ -1,0 +1,1 @@
+"""Draws faces, with hair, light and background."""

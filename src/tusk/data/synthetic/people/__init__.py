@@ -1,0 +1,1 @@
+"""Builds and renders posed 3D figures."""

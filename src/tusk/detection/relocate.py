@@ -1,0 +1,139 @@
+"""What a network in use says about images: its keypoints, and those of second looks.
+
+The K best-scored peaks are not always the K best things: in a crowd one may stay without a peak of its own, while a
+weak peak on another's corner is taken. The painting tells: a thing without a keypoint is not painted. So where the
+error is largest, the places around it are tried out, and the one that mends most takes the seat of the keypoint that is
+worth least. No weight changes, and no label is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tusk.detection.gain import LEAST_BEHIND, error_map, gains
+from tusk.geometry.sampling import sample_bilinear
+from tusk.model.background import make_thumbnail
+from tusk.model.keypoints import Keypoints
+from tusk.model.layers import keep_layers
+from tusk.model.network import Network, Output
+
+_PLACES = 24  # that are tried out in a look, every second one of the feature map
+_WORTH = 0.5  # the least gain of a new keypoint, in pixels that were wholly wrong
+_CLEARLY = 2.0  # times the gain of the one whose seat it takes
+_FREE = 0.5  # of what it covers must have been background: what mends a highlight or an edge of a thing is no new thing
+_MISSED = 0.5  # of what is needed must be wrong within one window: a layer reaches further than that
+
+
+@torch.no_grad()
+def detect_keypoints(network: Network, images: Tensor, keypoints: int | None = None) -> Output:
+    """images (B, 3, H, W) in [0, 1] -> `Output`, with up to `relocate_keypoints` of the K keypoints of each put elsewhere."""
+    output: Output = network(images, keypoints, missing="empty")
+    if network.config.relocate_keypoints == 0:
+        return output
+    gain = gains(network, images, output)  # (B, K)
+    parts = []
+    for one in range(len(images)):
+        part = slice(one, one + 1)
+        parts.append(_look_again(network, images[part], _of(output, part), gain[part]))
+    joined = {field.name: torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Output)}
+    return Output(**joined)
+
+
+def _of(output: Output, part: slice) -> Output:
+    return Output(**{field.name: getattr(output, field.name)[part] for field in fields(Output)})
+
+
+def _look_again(network: Network, image: Tensor, first: Output, gain: Tensor) -> Output:
+    """One image (1, 3, H, W), and the gains of its keypoints (1, K)."""
+    output = first
+    for _ in range(network.config.relocate_keypoints):
+        better = _reseated(network, image, output, gain)
+        if better is None:
+            break
+        output = better
+        gain = gains(network, image, output)
+    return output if output is first else _best_first(output)
+
+
+def _reseated(network: Network, image: Tensor, output: Output, gain: Tensor) -> Output | None:
+    """The output with its least useful keypoint where it is most useful; None where that changes little."""
+    assert output.layer_rgb is not None and output.layer_alpha is not None
+    background = network.background(image)
+    assert background is not None
+    slot = int(gain[0].argmin())
+    needed = max(_WORTH, _CLEARLY * float(gain[0, slot]))
+    window = network.config.window
+    wrong = error_map(output.reconstruction, image)  # (1, H, W)
+    around = F.avg_pool2d(wrong, window, 1, window // 2) * window**2  # (1, H, W): within one window
+    if float(around.max()) < _MISSED * needed:
+        return None
+
+    xy = _worst_places(around, network.config.stride)  # (1, N, 2) in pixels of the feature map
+    descriptors = network.read_descriptors(output.feature_map, xy)  # (1, N, C)
+    score = sample_bilinear(output.score_map, xy)[..., 0]  # (1, N)
+    rgb, weight = _alone(network, image, xy, score, descriptors)  # (N, 3, H, W), (N, 1, H, W)
+
+    others = torch.arange(gain.shape[1], device=gain.device) != slot
+    left = keep_layers(output, others[None]).layer_alpha
+    assert left is not None
+    behind = (1 - left.sum(1)).clamp_min(LEAST_BEHIND)  # (1, 1, H, W)
+    reconstruction = (left * output.layer_rgb).sum(1) + behind * background  # (1, 3, H, W)
+    share = behind * weight / (1 + behind * weight)  # (N, 1, H, W): the softmax with one more layer
+    repainted = (1 - share) * reconstruction + share * rgb  # (N, 3, H, W)
+    gained = (error_map(reconstruction, image) - error_map(repainted, image)).sum((-2, -1))  # (N,)
+    free = (share * behind).sum((1, 2, 3)) / share.sum((1, 2, 3)).clamp_min(LEAST_BEHIND)  # (N,)
+    gained = torch.where(free >= _FREE, gained, -torch.inf)
+    best = int(gained.argmax())
+    if float(gained[best]) < needed:
+        return None
+
+    def put(values: Tensor, value: Tensor) -> Tensor:
+        """values (1, K, ...) with the seat's replaced."""
+        values = values.clone()
+        values[0, slot] = value
+        return values
+
+    probability = network.prototypes(descriptors[:, best : best + 1])[0, 0]  # (M,)
+    return replace(
+        output,
+        xy=put(output.xy, network.to_image(xy[0, best])),
+        score=put(output.score, score[0, best]),
+        found=put(output.found, torch.ones_like(output.found[0, 0])),
+        descriptors=put(output.descriptors, descriptors[0, best]),
+        probability=put(output.probability, probability),
+        label=put(output.label, probability.argmax()),
+        reconstruction=repainted[best : best + 1],
+        layer_rgb=put(output.layer_rgb, rgb[best]),
+        layer_alpha=put(left * (1 - share[best]), share[best]),
+    )
+
+
+def _worst_places(around: Tensor, stride: int) -> Tensor:
+    """around (1, H, W): how much is wrong near a pixel -> (1, N, 2): the worst places, in pixels of the feature map."""
+    coarse = F.avg_pool2d(around, stride, ceil_mode=True)[0, ::2, ::2]
+    order = coarse.flatten().topk(min(_PLACES, coarse.numel())).indices
+    return torch.stack([order % coarse.shape[1], order // coarse.shape[1]], -1)[None].float() * 2
+
+
+def _alone(network: Network, image: Tensor, xy: Tensor, score: Tensor, descriptors: Tensor) -> tuple[Tensor, Tensor]:
+    """What each of N places (1, N, 2) would paint, (N, 3, H, W), and with how many times the background's weight."""
+    number = xy.shape[1]
+    points = Keypoints(xy[0, :, None], score[0, :, None], torch.ones_like(score[0, :, None], dtype=torch.bool))
+    size = (image.shape[-2], image.shape[-1])
+    thumbnail = make_thumbnail(image).expand(number, -1, -1, -1)
+    decoded = network.decode(points, descriptors[0, :, None], size, thumbnail=thumbnail)
+    assert decoded.layer_rgb is not None and decoded.layer_alpha is not None
+    alpha = decoded.layer_alpha[:, 0]
+    return decoded.layer_rgb[:, 0], alpha / (1 - alpha).clamp_min(LEAST_BEHIND)
+
+
+def _best_first(output: Output) -> Output:
+    """One image's keypoints in the order of their scores again."""
+    order = output.score[0].argsort(descending=True, stable=True)
+    whole = {"feature_map", "score_map", "reconstruction"}
+    names = [field.name for field in fields(Output) if field.name not in whole]
+    return replace(output, **{name: getattr(output, name)[:, order] for name in names})

@@ -1,0 +1,100 @@
+"""A model against a dataset: the paper's measure, beside the paper's figures."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import torch
+
+from tusk.errors import UsageError, UserError
+from tusk.evaluation.figures import Figure, Job, measure_digits, measure_landmarks, measure_objects
+from tusk.evaluation.protocols import PROTOCOLS
+from tusk.evaluation.request import EvaluationRequest, check
+from tusk.evaluation.sample import Progress, Sample, open_sample, open_training
+from tusk.model.network import check_size
+from tusk.model.storage import StoredModel
+
+_MEASURES = {
+    "digits": measure_digits,
+    "objects": measure_objects,
+    "faces": measure_landmarks,
+    "people": measure_landmarks,
+}
+_LEAST, _MOST = 50, 200  # training images whose gains set the threshold of what counts
+_FIT_SHARE = 2  # training images for each scored one, to fit the landmarks on
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Everything that is told about a model on a dataset."""
+
+    data: str
+    split: str
+    images: int
+    seed: int
+    keypoints: int
+    types: int
+    protocol: str
+    paper: str  # where the paper's figures stand
+    figures: tuple[Figure, ...]
+    notes: tuple[str, ...]
+    minutes: float
+
+
+def prepare(model: StoredModel, request: EvaluationRequest, progress: Progress) -> Job:
+    """Open everything; whatever does not fit together is refused here, before the long work."""
+    task = check(request)
+    data, network = model.config.data, model.config.model
+    keypoints = request.keypoints or task.keypoints or network.keypoints
+    check_size(network, data.size, data.size, keypoints)
+    sample = open_sample(request, data)
+    first = int(sample.indices[0])
+    sample.truth(first)
+    try:
+        sample.dataset.image(first)
+    except UsageError as error:  # a model of small images that are not to be scaled
+        raise UsageError(f"dataset '{request.data}'", error.why, "use a model of larger images") from error
+    training: Sample | None = None
+    no_training = ""
+    if task.measure in ("faces", "people"):
+        training = open_training(request, task, _FIT_SHARE * len(sample), data)
+    elif task.measure == "objects":
+        try:
+            training = open_training(request, task, min(_MOST, max(_LEAST, len(sample))), data)
+        except UserError as error:
+            if request.training is not None:
+                raise
+            no_training = f"{error.what}: {error.why}"
+    return Job(model, request, task, sample, training, no_training, keypoints, progress)
+
+
+def evaluate(job: Job) -> Evaluation:
+    """The measure that belongs to the dataset. Labels are used here and nowhere else."""
+    started = time.monotonic()
+    job.network.eval()
+    with torch.no_grad():
+        measured = _MEASURES[job.task.measure](job)
+    paper = {figure.name: figure.value for figure in job.task.paper}
+    return Evaluation(
+        data=job.request.data,
+        split=job.request.split_name,
+        images=len(job.sample),
+        seed=job.request.seed,
+        keypoints=job.keypoints,
+        types=job.types,
+        protocol=PROTOCOLS[job.task.measure],
+        paper=job.task.source,
+        figures=tuple(replace(figure, paper=paper.get(figure.name)) for figure in measured.figures),
+        notes=(*measured.notes, *_about_images(job)),
+        minutes=(time.monotonic() - started) / 60,
+    )
+
+
+def _about_images(job: Job) -> list[str]:
+    """What sets the images apart from the paper's."""
+    if job.task.stand_in:
+        return [f"the paper's figures are for {job.task.paper_data}, which these images only stand in for"]
+    if job.request.source is None and job.task.measure == "objects":
+        return ["the images are made by tusk after the original's rules; the paper's are the original"]
+    return []

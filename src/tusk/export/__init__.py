@@ -1,0 +1,1 @@
+"""Detections in, files out."""

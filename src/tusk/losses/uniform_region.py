@@ -1,0 +1,44 @@
+"""A keypoint on flat ground marks nothing: its score should be low."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tusk.geometry.sampling import sample_bilinear
+
+_FLAT = 0.04  # between the darkest and the brightest pixel, of 1: less than a thing, more than a camera's noise
+
+
+@torch.no_grad()
+def in_uniform_region(images: Tensor, xy: Tensor, window: int) -> Tensor:
+    """images (B, 3, H, W) in [0, 1], xy (B, K, 2) in their pixels -> (B, K) bool: whether all within the odd window
+    around it has one colour."""
+    both = _highest(torch.cat([images, -images], 1), window)  # (B, 6, H, W)
+    highest, lowest = both[:, :3], -both[:, 3:]
+    spread = (highest - lowest).amax(1, keepdim=True)  # (B, 1, H, W)
+    return sample_bilinear(spread, xy)[..., 0] < _FLAT
+
+
+def _highest(values: Tensor, window: int) -> Tensor:
+    """(B, C, H, W) -> the same: the largest of each window, what lies outside not counted.
+
+    The largest of 2, 4, 8 ... neighbours, each from two of the last: far fewer comparisons than pooling makes.
+    """
+    reach = window // 2
+    result = F.pad(values, (reach, reach, reach, reach), value=-torch.inf)
+    for direction in (-1, -2):
+        length = 1
+        while length < window:
+            step = min(length, window - length)
+            left = result.shape[direction] - step
+            result = torch.maximum(result.narrow(direction, 0, left), result.narrow(direction, step, left))
+            length += step
+    return result
+
+
+def uniform_region_loss(score: Tensor, flat: Tensor) -> Tensor:
+    """score (B, K) of the keypoints, flat (B, K) bool -> how high the scores of those on flat ground are: a mean over
+    all keypoints."""
+    return (score * flat).mean()

@@ -1,0 +1,180 @@
+"""Clusters of descriptors, from which prototypes start."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from torch import Tensor
+
+from tusk.training.patches import most_similar, patch_vectors
+
+_PIECES = 8  # for each type: small enough to be of one kind
+_LEAST_ISLAND = 0.003  # of all descriptors: of fewer, looks tell too little
+_LOOKERS = 10
+_CLEARLY = 2.0  # times as many votes as its own group's
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Clusters of N descriptors."""
+
+    centres: Tensor  # (M, C) of unit length
+    group: Tensor  # (N,) the number of each one's group
+
+
+def kmeans_clusters(descriptors: Tensor, types: int, seed: int, restarts: int = 10) -> Clusters:
+    """(N, C) -> the best of several k-means runs.
+
+    With fewer descriptors than types the rest start as random directions.
+    """
+    from sklearn.cluster import KMeans
+    from threadpoolctl import threadpool_limits
+
+    found = min(types, len(descriptors))
+    with threadpool_limits(1):  # with several threads the sums, and so the centres, differ from run to run
+        fitted = KMeans(found, n_init=restarts, random_state=seed).fit(descriptors.cpu().numpy())
+    centres = torch.as_tensor(fitted.cluster_centers_, dtype=descriptors.dtype)
+    if found < types:
+        generator = torch.Generator().manual_seed(seed)
+        centres = torch.cat([centres, torch.randn(types - found, centres.shape[1], generator=generator)])
+    group = torch.as_tensor(fitted.labels_, device=descriptors.device).long()
+    return Clusters(F.normalize(centres, dim=-1).to(descriptors.device), group)
+
+
+def spectral_clusters(
+    descriptors: Tensor,
+    types: int,
+    seed: int,
+    *,
+    even: bool = True,
+    neighbours: int = 10,
+    patches: Tensor | None = None,
+) -> Clusters:
+    """(N, C) -> the groups that spectral clustering finds, and their mean directions.
+
+    Each descriptor is tied to its nearest ones, and groups are what few ties connect, whatever their shape. `even`
+    groups are of about the same size. Where there are too few descriptors for that, k-means stands in. With `looks`,
+    (N, 3, 16, 16), these say to which group an island belongs, to which no ties lead.
+    """
+    if len(descriptors) < max(20 * types, 2 * neighbours):
+        return kmeans_clusters(descriptors, types, seed)
+    from sklearn.cluster import KMeans
+    from sklearn.manifold import spectral_embedding
+    from sklearn.neighbors import kneighbors_graph
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that groups are quite apart is welcome
+        ties = kneighbors_graph(descriptors.cpu().numpy(), neighbours)
+        ties = (ties + ties.T) / 2
+        # Twice as many directions as groups: the first ones part what is far apart, not what is equally many.
+        directions = (2 if patches is None else _PIECES) * types
+        embedded = spectral_embedding(ties, n_components=directions, random_state=seed, drop_first=False)
+        places = _unit_rows(embedded[:, : 2 * types])  # (N, 2*M)
+        if even:
+            labels = balanced_clusters(places, types, seed)
+        else:
+            labels = KMeans(types, n_init=10, random_state=seed).fit_predict(places)
+        if patches is not None:
+            pieces = KMeans(directions, n_init=3, random_state=seed).fit_predict(_unit_rows(embedded))
+            labels = reassign_by_appearance(labels, pieces, ties, patches.cpu())
+    group = torch.as_tensor(labels, device=descriptors.device).long()
+    sums = descriptors.new_zeros(types, descriptors.shape[1]).index_add(0, group, descriptors)
+    return Clusters(F.normalize(sums, dim=-1), group)
+
+
+def reassign_by_appearance(
+    labels: NDArray[np.int64], pieces: NDArray[np.integer], ties: csr_matrix, patches: Tensor
+) -> NDArray[np.int64]:
+    """labels (N,), where pieces of a group that look much more like another group have gone over to that.
+
+    pieces (N,): small parts of the whole, mostly of one kind each; ties (N, N), symmetric; looks (N, 3, 16, 16). Where
+    training has drawn some things so close together that hardly any ties lead out, chance says which group they are in,
+    and their looks know better. Such an island may be one piece or two.
+    """
+    count = int(pieces.max()) + 1
+    member = csr_matrix((np.ones(len(pieces)), (np.arange(len(pieces)), pieces)), shape=(len(pieces), count))
+    between = (member.T @ ties @ member).toarray()  # (P, P)
+    total = np.maximum(between.sum(1), 1e-12)
+    share = between / np.minimum(total[:, None], total)
+    np.fill_diagonal(share, 0)
+    group = np.array([np.bincount(labels[pieces == piece]).argmax() for piece in range(count)])  # (P,)
+    islands = [{piece} for piece in range(count)]
+    islands += [{piece, int(share[piece].argmax())} for piece in range(count)]
+    found, compared = labels.copy(), patch_vectors(patches)
+    for island in islands:
+        numbers = sorted(island)
+        inside = np.isin(pieces, numbers)
+        own = group[numbers[0]]
+        small = inside.sum() < _LEAST_ISLAND * len(pieces)
+        # What is most of its group is no island of it: a rare kind of thing has few of its own to be like.
+        if group[numbers[-1]] != own or small or 2 * inside.sum() > (labels == own).sum():
+            continue
+        outside = np.flatnonzero(~inside)
+        like = labels[outside[most_similar(compared[inside], compared[outside], _LOOKERS).numpy()]]  # (n, lookers)
+        votes = np.bincount(like.ravel(), minlength=own + 1)
+        if votes.max() >= _CLEARLY * votes[own] and votes.argmax() != own:
+            found[inside] = votes.argmax()
+    return found
+
+
+def _unit_rows(places: NDArray[np.floating]) -> NDArray[np.floating]:
+    unit: NDArray[np.floating] = places / (np.linalg.norm(places, axis=1, keepdims=True) + 1e-12)
+    return unit
+
+
+def balanced_clusters(places: NDArray[np.floating], groups: int, seed: int, restarts: int = 6) -> NDArray[np.int64]:
+    """(N, D) -> (N,) group numbers: k-means whose groups are drawn to the same size, the best of several runs.
+
+    Each round shares the points out by Sinkhorn's scaling, so that every group gets as much of them as any other, and
+    moves the centres to the means.
+    """
+    from sklearn.cluster import kmeans_plusplus
+
+    random = np.random.RandomState(seed)
+    best_cost, best = np.inf, np.zeros(len(places), np.int64)
+    squares = (places**2).sum(1)[:, None]
+    for _ in range(restarts):
+        centres, _ = kmeans_plusplus(places, groups, random_state=random)
+        for _ in range(30):
+            distance = np.maximum(squares - 2 * places @ centres.T + (centres**2).sum(1), 0)  # (N, M)
+            # Soft by a fiftieth of the usual distance: sharp enough to be k-means, soft enough to be shared out.
+            share = np.exp(-(distance - distance.min(1, keepdims=True)) / (0.02 * distance.mean() + 1e-12))
+            column = np.ones(groups)
+            for _ in range(20):
+                row = 1 / (share @ column)
+                column = len(places) / groups / np.maximum(share.T @ row, 1e-300)
+            share = row[:, None] * share * column
+            share /= share.sum(1, keepdims=True)
+            centres = share.T @ places / share.sum(0)[:, None]
+        cost = float((share * distance).sum())
+        if cost < best_cost:
+            best_cost, best = cost, share.argmax(1)
+    return best
+
+
+def restart_dead_prototypes(prototypes: Tensor, descriptors: Tensor, seed: int, least: float) -> Tensor:
+    """Prototypes (M, C) of unit length, where those that hardly any descriptor (N, C) is nearest to are put to use.
+
+    A type is dead where it has less than `least` of an even share. It takes over half of the most scattered type,
+    which is where two kinds of things most likely hide under one name: k-means with two centres tells the halves.
+    """
+    prototypes = prototypes.clone()
+    for dead in range(len(prototypes)):
+        cosine, nearest = (descriptors @ prototypes.T).max(-1)  # (N,) each
+        count = torch.bincount(nearest, minlength=len(prototypes))
+        if count[dead] >= least * len(descriptors) / len(prototypes):
+            continue
+        scatter = torch.zeros(len(prototypes), dtype=cosine.dtype, device=cosine.device)
+        scatter.index_add_(0, nearest, 1 - cosine)
+        crowded = int(scatter.argmax())
+        if crowded == dead or count[crowded] < 2:
+            continue
+        prototypes[[crowded, dead]] = kmeans_clusters(descriptors[nearest == crowded], 2, seed).centres
+    return prototypes

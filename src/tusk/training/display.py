@@ -1,0 +1,77 @@
+"""What a person sees while a training runs: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from tusk.training.trainer import StepReport
+from tusk.training.validation import ValidationFigures
+
+_LINE_EVERY = 30.0  # seconds, where there is no terminal
+
+
+class ProgressDisplay:
+    """Writes to stderr, so that stdout stays for results."""
+
+    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+        self._console = console
+        self._quiet = quiet
+        self._speed: float | None = None
+        self._last_line = time.monotonic()
+        columns = (
+            TextColumn("step {task.fields[step]}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[words]}"),
+        )
+        self._live = console.is_terminal and not quiet
+        self._bar = Progress(*columns, console=console, disable=not self._live)
+        self._task = self._bar.add_task("", total=1.0, step=0, words="")
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def step(self, report: StepReport, steps: int, seconds: float) -> None:
+        """After every step."""
+        # A moving mean: single steps differ with whatever else the machine does.
+        speed = report.images_per_second
+        self._speed = speed if self._speed is None else 0.95 * self._speed + 0.05 * speed
+        losses = "  ".join(f"{_short(name)} {value:.4f}" for name, value in report.losses.items() if value)
+        words = f"{self._speed:.0f} images/s  {losses}"
+        progress = max(report.progress, report.step / steps)
+        self._bar.update(self._task, completed=progress, step=report.step, words=words)
+        if not self._live and time.monotonic() - self._last_line > _LINE_EVERY:
+            self._last_line = time.monotonic()
+            self.say(f"step {report.step}, {progress:.0%}, {seconds / 60:.1f} min: {words}")
+
+    def look(self, step: int, health: ValidationFigures, types: int, figures: dict[str, float]) -> None:
+        """After every look at the run's health."""
+        self.say(f"step {step}: {health.words(types)}")
+        if figures:
+            told = ", ".join(f"{name} {value:.1%}" for name, value in figures.items())
+            self.say(f"step {step}: {told} (by the labels, for display only)")
+
+    def say(self, words: str) -> None:
+        if not self._quiet:
+            self._console.print(words, highlight=False, soft_wrap=True)
+
+
+def _short(name: str) -> str:
+    return {
+        "reconstruction": "paint",
+        "score_equivariance": "move",
+        "feature_equivariance": "move features",
+        "mutual_information": "information",
+    }.get(name, name)

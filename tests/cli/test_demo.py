@@ -1,0 +1,34 @@
+"""The demo, cut short: everything but the waiting."""
+
+import re
+
+import torch
+from rich.console import Console
+
+from tests.report.reader import read_page
+from tusk.cli.demo import run_demo
+from tusk.model.storage import load_model
+from tusk.presets import load_config
+
+
+def test_the_demo_learns_looks_and_writes(tmp_path):
+    console = Console(record=True, width=200, force_terminal=False, quiet=False, file=(tmp_path / "log").open("w"))
+    (tmp_path / "out").mkdir()
+    page = run_demo(tmp_path / "out", minutes=0.15, seed=0, console=console)
+    said = console.export_text()
+    assert re.search(r"\d+\.\d% of 2700 digits found", said)
+
+    text = page.read_text()
+    assert text.count("<img ") > 12 * 3 + 10
+    read = read_page(text)
+    assert "What tusk learnt from unlabelled digits" in read.text and "of 2,700 things" in read.text
+    assert read.ids[:4] == ["health", "run", "images", "types"] and {"plane", "confusion"} <= set(read.ids)
+
+    model = load_model(tmp_path / "out" / "model.safetensors")
+    assert model.config.model == load_config("digits").model
+    assert model.provenance["command"] == "tusk demo" and model.provenance["steps"] >= 1
+    output = model.network(torch.rand(1, 3, 80, 80), missing="empty")
+    assert output.xy.shape == (1, 9, 2)
+    assert load_config(None, tmp_path / "out" / "config.yaml") == model.config
+    written = {file.name for file in (tmp_path / "out").iterdir()}
+    assert {"config.yaml", "model.safetensors", "report.html", "metrics.jsonl", "results.csv"} <= written
