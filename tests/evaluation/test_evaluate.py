@@ -35,7 +35,7 @@ def values(evaluation):
 
 
 @pytest.mark.parametrize(
-    ("request", "words"),
+    ("wanted", "words"),
     [
         ({"data": "celeba"}, "it needs the official in-the-wild release"),
         ({"data": "tetrominoes", "count": 0}, "--count: 0 is not possible"),
@@ -48,9 +48,9 @@ def values(evaluation):
         ({"data": "digits"}, "images of 80x80 do not fit in 40 pixels.*use a model of larger images"),
     ],
 )
-def test_what_cannot_be_asked(request, words):
+def test_what_cannot_be_asked(wanted, words):
     with pytest.raises(UsageError, match=words):
-        prepare(model(), EvaluationRequest(**request), silent)
+        prepare(model(), EvaluationRequest(**wanted), silent)
 
 
 def test_celeba_is_fitted_on_the_training_images_of_mafl(request, monkeypatch, tmp_path):

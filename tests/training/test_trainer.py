@@ -221,7 +221,9 @@ def test_while_votes_count_the_prototypes_are_the_means_of_the_groups():
 
 def test_no_type_is_revived_while_votes_count(monkeypatch):
     asked = []
-    monkeypatch.setattr("tusk.training.trainer.revive", lambda prototypes, *_: asked.append(1) or prototypes.flip(0))
+    monkeypatch.setattr(
+        "tusk.training.trainer.restart_dead_prototypes", lambda prototypes, *_: asked.append(1) or prototypes.flip(0)
+    )
     config = configured(
         losses={"pseudo_labels": {"weight": [[0.5, 0.1], [0.6, 0.0]]}},
         training={"prototype_start": "k-means", "warm_up": 0.1, "memory": 100, "restart_dead_every": 1},
