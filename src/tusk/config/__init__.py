@@ -6,7 +6,7 @@ Every value is checked when the tree is made; `tusk.presets` finds and merges th
 from tusk.config.base import Part, Schedule, value_at
 from tusk.config.data import DataConfig
 from tusk.config.detection import DetectionConfig
-from tusk.config.losses import ForegroundConfig, InfoNCEConfig, LossesConfig, OpacityConfig, PseudoLabelsConfig
+from tusk.config.losses import LossesConfig, LossSettings
 from tusk.config.model import ModelConfig
 from tusk.config.training import TrainingConfig, WarpConfig
 from tusk.config.tree import Config
@@ -15,13 +15,10 @@ __all__ = [
     "Config",
     "DataConfig",
     "DetectionConfig",
-    "ForegroundConfig",
-    "InfoNCEConfig",
+    "LossSettings",
     "LossesConfig",
     "ModelConfig",
-    "OpacityConfig",
     "Part",
-    "PseudoLabelsConfig",
     "Schedule",
     "TrainingConfig",
     "WarpConfig",

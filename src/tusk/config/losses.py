@@ -1,130 +1,92 @@
-"""The settings of the losses."""
+"""The settings of the losses: each loss brings its own (see `tusk.losses`), and they are gathered here.
+
+`LossesConfig` gets a field for every loss that is registered, in this package or outside of it.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import Field
+from pydantic.fields import FieldInfo
 
-from tusk.config.base import Count, Fraction, NotNegative, Part, Positive, Schedule
-
-
-class ReconstructionConfig(Part):
-    """How well the image is painted again."""
-
-    kind: Literal["mse", "perceptual"] = "mse"
-    weight: Schedule = 1.0
-    views: Literal["both", "first"] = "both"
-    """Paint both views of a pair, as in the paper, or the first only, which saves half of the decoder's time."""
-    relative: bool = False
-    """Count the error as a share of the images' variance: then it weighs alike for dark, pale and contrasty images."""
-    vgg16: Path | None = None
-    """File with the weights of VGG16 for the perceptual loss."""
+from tusk.config.base import Part, Schedule
+from tusk.config.model import ModelConfig
 
 
-class KMeansConfig(Part):
-    """Pulls descriptors towards their nearest prototype."""
-
-    weight: Schedule = 0.01
-    scale: Schedule = 1.0
-    """Factor on the distance, as `model.type_scale`."""
-
-
-class EquivarianceConfig(Part):
-    """What is seen must move with the image."""
-
-    score_weight: Schedule = 0.01
-    feature_weight: Schedule = 100.0
-    features: Literal["raw", "unit", "standardised"] = "raw"
-    """`raw` is the paper's form, which can be lowered by shrinking the features; the others cannot."""
-    masked: bool = True
-    """Leave out targets that come from outside the frame (the authors do not)."""
-
-
-class PrototypesConfig(Part):
-    """What the prototypes themselves follow."""
-
-    kind: Literal["sliced-wasserstein", "k-means", "vector-quantisation"] = "sliced-wasserstein"
-    """The paper's loss, or one of the two alternatives of its ablation."""
-    projections: Count = 100
-    noise: NotNegative = 0.02
-    """Deviation of the samples around a prototype."""
-    rounding: Literal["largest-remainder", "authors"] = "largest-remainder"
-    """How mixture weights become whole numbers of samples."""
-    extra_mixing: NotNegative = 0.0
-    """Added to every prototype's share; the authors add 0.01."""
-
-
-class MutualInformationConfig(Part):
-    """Types should be the same in both views, confident, and all in use."""
+class LossSettings(Part):
+    """What every loss has; the settings of a loss derive from this."""
 
     weight: Schedule = 0.0
-    temperature: Positive = 0.1
-    memory: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    """How much of the joint distribution of types is that of earlier batches: a single batch counts it only roughly."""
-    neighbours: Fraction = 0.0
-    """How much of it is asked of a keypoint and the one most like it in other images (of `training.memory`), instead
-    of the same keypoint in two views: what is much alike should be of one type, even where no warp leads from one to
-    the other."""
-    evenness: NotNegative = 1.0
-    """Weight of the even use of types; lower it where types are of very uneven frequency."""
+    """Factor of this loss in the sum that training lowers; where it is 0, the loss is not computed."""
 
+    def is_used(self) -> bool:
+        """Whether the weight is ever other than 0."""
+        return self.weight != 0
 
-class OpacityConfig(Part):
-    """Layers should be clear where the background does as well, so that masks end where things end."""
+    def splits_over_images(self) -> bool:
+        """Whether the loss of a batch is the mean of the losses of its parts, as `training.micro_batch` needs it."""
+        return True
 
-    weight: Schedule = 0.0
-    """Of the share of the image that layers cover."""
-    binarity: Schedule = 0.0
-    """Of cover x (1 - cover): a pixel should belong to the background or to layers, not half to each. Before black, a
-    dim pixel can else be painted as a bright one that is mostly clear."""
-
-
-class ForegroundConfig(Part):
-    """Scores should be high where the background alone does not explain the image."""
-
-    weight: Schedule = 0.0
-    window: Annotated[int, Field(ge=3)] | None = None
-    """What is unexplained is blurred over a window of this many image pixels; None: over `model.window`."""
-
-
-class UniformRegionConfig(Part):
-    """A keypoint on flat ground, where half a window around it has one colour, marks nothing: its score should be low,
-    and it is of no type. Nothing else tells: it is painted rightly, and the thing that is missed for it has no keypoint
-    that could learn from that."""
-
-    weight: Schedule = 0.0
-
-
-class InfoNCEConfig(Part):
-    """A keypoint should be known again in the other view among all keypoints of the batch."""
-
-    weight: Schedule = 0.0
-    temperature: Positive = 0.2
-    neighbours: Schedule = 0.0
-    """How much of it is asked of the keypoint most like it in other images (of `training.memory`) in place of its own
-    other view: what it shares with its like is what kind of thing it is, where two views share every detail."""
-
-
-class PseudoLabelsConfig(Part):
-    """A keypoint's type should be the group of most of its nearest in memory, once groups have been found. Clusters need
-    not be round: by their mean direction alone, many descriptors would belong to another."""
-
-    weight: Schedule = 0.0
-    temperature: Positive = 0.1
+    def refusal(self, model: ModelConfig) -> str | None:
+        """Why this loss cannot be used with that network, or None."""
+        del model
+        return None
 
 
 class LossesConfig(Part):
-    """All that training lowers."""
+    """The settings of every registered loss, by its name."""
 
-    reconstruction: ReconstructionConfig = ReconstructionConfig()
-    kmeans: KMeansConfig = KMeansConfig()
-    equivariance: EquivarianceConfig = EquivarianceConfig()
-    prototypes: PrototypesConfig = PrototypesConfig()
-    info_nce: InfoNCEConfig = InfoNCEConfig()
-    pseudo_labels: PseudoLabelsConfig = PseudoLabelsConfig()
-    opacity: OpacityConfig = OpacityConfig()
-    foreground: ForegroundConfig = ForegroundConfig()
-    uniform_region: UniformRegionConfig = UniformRegionConfig()
-    mutual_information: MutualInformationConfig = MutualInformationConfig()
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, **values: Any) -> None:
+        load_losses()
+        super().__init__(**values)
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        load_losses()
+        return super().model_validate(obj, **options)
+
+    def used(self) -> dict[str, LossSettings]:
+        """The settings of the losses whose weight is ever other than 0, by name."""
+        every = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: each for name, each in every.items() if isinstance(each, LossSettings) and each.is_used()}
+
+
+_registered: dict[str, tuple[int, type[Part]]] = {}
+_containing: list[type[Part]] = [LossesConfig]  # the models to be built again when a loss is added, inner ones first
+_outdated: set[type[Part]] = set()
+
+
+def register_settings(name: str, settings: type[Part], order: int = 100) -> None:
+    """Let `losses.NAME` hold these settings; lower orders come first, equal ones by name."""
+    known = _registered.get(name)
+    if known is not None and known[1].__qualname__ != settings.__qualname__:
+        raise ValueError(f"there is already a loss called '{name}': {known[1].__qualname__}")
+    if not name.isidentifier():
+        raise ValueError(f"a loss's name must be a Python name, not '{name}'")
+    _registered[name] = (order, settings)
+    fields, hints = LossesConfig.model_fields, LossesConfig.__annotations__
+    fields.clear()
+    for each in sorted(_registered, key=lambda each: (_registered[each][0], each)):
+        kind = _registered[each][1]
+        hints[each] = kind
+        fields[each] = FieldInfo(annotation=kind, default=kind())
+    _outdated.update(_containing)
+
+
+def load_losses() -> None:
+    """See to it that the losses of this package are registered, and that the configuration knows all that are."""
+    # By name: the losses belong to a higher layer, and need torch, which takes a second to import.
+    import_module("tusk.losses")
+    for model in _containing if _outdated else ():
+        model.model_rebuild(force=True)
+    _outdated.clear()
+
+
+def contains_losses(model: type[Part]) -> None:
+    """Have a model that holds a `LossesConfig` built again whenever a loss is added."""
+    _containing.append(model)

@@ -24,16 +24,12 @@ class WarpConfig(Part):
     """Rotation is uniform in +- this many radians."""
     translate: NotNegative = 0.0
     """The whole image moves by up to this in x and in y: without it, a place in the image can pass for a type."""
-    colour_jitter: Fraction = 0.0
-    """Brightness, contrast, saturation and (a tenth of it) hue change by up to this share."""
     surroundings: tuple[Fraction, Fraction] | None = None
     """Keep only a random window of the image whose sides are between these shares of the image's, and show another part
-    of the image around it: a thing must then be known again by itself, not by where it lies and what lies beside it."""
-    holes: tuple[Count, Fraction] | None = None
-    """Hide this many squares of the image, of up to this share of its sides: a thing must then be known again by any of
-    its parts."""
+    of the image around it: an object must then be recognised by itself, not by where it lies and what is
+    beside it."""
     border: Literal["black", "white", "reflect"] = "reflect"
-    """What stands outside the frame. Holes have the same colour; with `reflect` it is the image's mean."""
+    """What lies outside the frame."""
 
 
 class TrainingConfig(Part):
@@ -52,7 +48,7 @@ class TrainingConfig(Part):
     keep_every: Annotated[int, Field(ge=0)] = 0
     """Checkpoints at multiples of this many steps are kept, beside the last and the best; 0 for none."""
     evaluate_every: Count = 500
-    """Steps between two looks at the run's health."""
+    """Steps between two validations."""
     workers: Annotated[int, Field(ge=0)] = 0
     """Processes that load images ahead; 0 loads them in the training's own."""
     learning_rate: Positive = 1e-3
@@ -60,27 +56,27 @@ class TrainingConfig(Part):
     learning_rate_rise: Fraction = 0.3
     """Share of the training in which a one-cycle learning rate rises to its peak."""
     start_at_mean: bool = False
-    """Let the decoder start by painting the mean colour of the first images, instead of having to find it slowly."""
+    """Let the decoder start with the mean colour of the first images, instead of having to find it slowly."""
     variance: Schedule | None = None
     """Of the Gaussian in the course of training; without it `model.variance` throughout."""
     window: Schedule | None = None
     """`model.window` in the course of training; without it the same throughout. A wide one at first keeps two keypoints
-    off one thing until each thing has its own; a narrow one then lets things that touch have one each."""
+    off one object until each object has its own; a narrow one then lets objects that touch have one each."""
     prototype_steps: Annotated[int, Field(ge=0)] = 8
     """Steps on the prototypes after each step on the network."""
     prototype_learning_rate: Positive = 0.1
     prototype_start: Literal["random", "k-means", "spectral"] = "random"
-    """Prototypes start at random, or from groups of descriptors once the warm-up is over: those of k-means, or those
-    of spectral clustering, which follows chains of neighbours and so finds groups that are not round."""
+    """Prototypes start at random, or from clusters of descriptors once the warm-up is over: those of k-means, or
+    those of spectral clustering, which follows chains of neighbours and so finds clusters that are not round."""
     prototype_restarts: tuple[Fraction, ...] = ()
     """At these shares of the training, prototypes are set in the same way again."""
     reassign_by_appearance: bool = False
-    """When prototypes start from groups of `spectral` clustering, let what things look like in the picture decide on
-    islands: some things that training has drawn so close together that hardly any neighbour leads from them to others.
-    Chance would say whose type they are."""
+    """When prototypes start from `spectral` clusters, let the appearance of objects in the image correct them: where
+    training has drawn some objects so close together that hardly any neighbour leads from them to others, chance would
+    say which cluster they are in."""
     restart_dead_every: Annotated[int, Field(ge=0)] = 0
-    """Steps after which types that nothing is of take over half of the most scattered type; 0 for never. It ends with
-    the first three quarters of the training, so that what is found can settle."""
+    """Steps after which types that hardly any keypoint has take over half of the most scattered type; 0 for never. It
+    ends after three quarters of the training, so that the types can settle."""
     warm_up: Fraction = 0.0
     """Share of the training before the prototypes start."""
     memory: Annotated[int, Field(ge=0)] = 0
@@ -89,8 +85,6 @@ class TrainingConfig(Part):
     """Train network and prototypes in turns (the paper); otherwise both in one step, as in its ablation."""
     compile: bool = False
     """Let torch compile encoder and decoder: a minute at the start, then faster steps where a compiler is at hand."""
-    clip: Positive = 10.0
-    """Largest norm of a gradient."""
     first_warp: WarpConfig = WarpConfig(scale=0.98, scale_jitter=0.02, tps=0.03, shift=0.02, rotation=0.05)
     """Makes the first view from the image."""
     second_warp: WarpConfig = WarpConfig(scale=0.95, scale_jitter=0.05, tps=0.1, shift=0.01, rotation=0.25)

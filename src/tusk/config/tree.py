@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from tusk.config.base import Part, value_at
 from tusk.config.data import DataConfig
 from tusk.config.detection import DetectionConfig
-from tusk.config.losses import ForegroundConfig, LossesConfig, OpacityConfig
+from tusk.config.losses import LossesConfig, contains_losses, load_losses
 from tusk.config.model import ModelConfig
+from tusk.config.renames import upgrade
 from tusk.config.training import TrainingConfig
 
 
@@ -19,36 +21,56 @@ class Config(Part):
 
     data: DataConfig = DataConfig()
     model: ModelConfig = ModelConfig()
-    losses: LossesConfig = LossesConfig()
+    losses: LossesConfig = Field(default_factory=LossesConfig)
     training: TrainingConfig = TrainingConfig()
     detection: DetectionConfig = DetectionConfig()
 
+    def __init__(self, **values: Any) -> None:
+        load_losses()
+        super().__init__(**values)
+
+    @classmethod
+    def model_validate(cls, obj: Any, **options: Any) -> Self:
+        load_losses()
+        return super().model_validate(obj, **options)
+
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any]) -> Self:
+        """The configuration that is stored with a model, whatever its age.
+
+        Former names are taken silently: whoever loads a model did not write them. Settings of a loss that is not
+        registered here are left out: the model was trained with it, but does not need it any more.
+        """
+        load_losses()
+        upgraded, _ = upgrade(values)
+        losses = upgraded.get("losses")
+        if isinstance(losses, dict):
+            upgraded["losses"] = {name: each for name, each in losses.items() if name in LossesConfig.model_fields}
+        return cls.model_validate(upgraded)
+
     @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        losses, training = self.losses, self.training
+    def _trainable(self) -> Self:
+        training = self.training
         if training.window is not None and value_at(training.window, 1.0) != self.model.window:
             raise ValueError(
                 f"training.window must end at model.window, {self.model.window}; for use, set detection.window"
             )
         if training.reassign_by_appearance and (training.prototype_start != "spectral" or not training.memory):
-            raise ValueError(
-                "training.reassign_by_appearance needs prototype_start 'spectral' and a memory: they find islands"
-            )
-        if losses.opacity != OpacityConfig() and self.model.background == "none":
-            raise ValueError("losses.opacity needs model.background: without one, layers have to cover everything")
-        if losses.foreground != ForegroundConfig() and self.model.background == "none":
-            raise ValueError("losses.foreground needs model.background: it compares the image with that")
-        if training.micro_batch is not None and (
-            self.model.descriptor_space == "standardised"
-            or losses.equivariance.features == "standardised"
-            or losses.mutual_information.weight != 0
-            or losses.info_nce.weight != 0
-            or losses.reconstruction.relative
-        ):
-            raise ValueError(
-                "training.micro_batch needs losses that split over images: not standardised descriptors or features, "
-                "nor a relative reconstruction error, contrast or mutual information"
-            )
+            raise ValueError("training.reassign_by_appearance needs training.prototype_start 'spectral' and a memory")
+        return self
+
+    @model_validator(mode="after")
+    def _losses_fit(self) -> Self:
+        for name, settings in self.losses.used().items():
+            if (why := settings.refusal(self.model)) is not None:
+                raise ValueError(f"losses.{name} {why}")
+        if self.training.micro_batch is None:
+            return self
+        whole = [f"losses.{name}" for name, each in self.losses.used().items() if not each.splits_over_images()]
+        if self.model.descriptor_space == "standardised":
+            whole.append("model.descriptor_space 'standardised'")
+        if whole:
+            raise ValueError(f"training.micro_batch cannot be used: the whole batch is needed for {', '.join(whole)}")
         return self
 
     @model_validator(mode="after")
@@ -65,3 +87,6 @@ class Config(Part):
                 "detection.merge_fragments_above needs model.background: without one, other layers cover every pixel"
             )
         return self
+
+
+contains_losses(Config)

@@ -1,11 +1,62 @@
-"""What the encoder sees must move with the image (paper, equation 4)."""
+"""Maps of the encoder must move with the image (paper, equation 4): one loss for scores, one for features."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
 
 import torch.nn.functional as F
 from torch import Tensor
 
+from tusk.config import LossSettings, Schedule
 from tusk.geometry.warp import Warp
+from tusk.losses.registry import Loss, register
+from tusk.model.network import standardise_map
+
+if TYPE_CHECKING:
+    from tusk.losses.context import StepContext
+
+
+class ScoreEquivarianceConfig(LossSettings):
+    """The score map must move with the image."""
+
+    weight: Schedule = 0.01
+    masked: bool = True
+    """Leave out targets that come from outside the frame (the authors do not)."""
+
+
+class FeatureEquivarianceConfig(LossSettings):
+    """The feature map must move with the image."""
+
+    weight: Schedule = 100.0
+    features: Literal["raw", "unit", "standardised"] = "raw"
+    """`raw` is the paper's form, which can be lowered by shrinking the features; the others cannot."""
+    masked: bool = True
+    """Leave out targets that come from outside the frame (the authors do not)."""
+
+    def splits_over_images(self) -> bool:
+        return self.features != "standardised"
+
+
+@register("score_equivariance", ScoreEquivarianceConfig)
+class ScoreEquivariance(Loss[ScoreEquivarianceConfig]):
+    """Of the score map."""
+
+    def value(self, step: StepContext) -> Tensor:
+        scores, pairs = step.encoding.score_map, step.pairs
+        return equivariance_loss(scores[:pairs], scores[pairs:], step.warp, masked=self.settings.masked)
+
+
+@register("feature_equivariance", FeatureEquivarianceConfig)
+class FeatureEquivariance(Loss[FeatureEquivarianceConfig]):
+    """Of the feature map."""
+
+    def value(self, step: StepContext) -> Tensor:
+        features, pairs = step.encoding.feature_map, step.pairs
+        if self.settings.features == "unit":
+            features = unit_map(features)
+        elif self.settings.features == "standardised":
+            features = standardise_map(features, step.encoding.statistics)
+        return equivariance_loss(features[:pairs], features[pairs:], step.warp, masked=self.settings.masked)
 
 
 def equivariance_loss(first: Tensor, second: Tensor, warp: Warp, *, masked: bool = True) -> Tensor:

@@ -1,18 +1,70 @@
-"""How well the image is painted again (paper, equation 1)."""
+"""How well the image is reconstructed (paper, equation 1)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tusk.config import Config, LossSettings, Schedule
+from tusk.data.fetch import default_data_dir
 from tusk.errors import DataError
+from tusk.losses.registry import Loss, register
+
+if TYPE_CHECKING:
+    from tusk.losses.context import StepContext
 
 # VGG16's convolutions up to relu4_3, as (block, channels of each convolution); "M" pools before each further block.
 _BLOCKS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512))
 _MEAN, _DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+class ReconstructionConfig(LossSettings):
+    """How well the image is reconstructed."""
+
+    weight: Schedule = 1.0
+    kind: Literal["mse", "perceptual"] = "mse"
+    """Mean squared error of the pixels, or difference of the features of VGG16."""
+    views: Literal["both", "first"] = "both"
+    """Reconstruct both views of a pair, as in the paper, or the first only, which saves half of the decoder's time."""
+    relative: bool = False
+    """Count the error as a share of the images' variance: then it weighs alike for dark, pale and contrasty images."""
+    vgg16: Path | None = None
+    """File with the weights of VGG16 for the perceptual loss; None: where `tusk data get vgg16` puts it."""
+
+    def splits_over_images(self) -> bool:
+        return not self.relative
+
+
+@register("reconstruction", ReconstructionConfig, order=0)
+class Reconstruction(Loss[ReconstructionConfig]):
+    """Of both views, or of the first ones."""
+
+    def __init__(self, settings: ReconstructionConfig, config: Config) -> None:
+        super().__init__(settings, config)
+        self.error: Callable[[Tensor, Tensor], Tensor] = mse_loss
+        if settings.kind == "perceptual":
+            self.error = load_perceptual_loss(settings.vgg16 or default_data_dir() / "vgg16.safetensors")
+
+    def is_active(self, progress: float) -> bool:
+        del progress
+        return True  # also where its weight is 0 for a while: several processes need a gradient of every weight
+
+    def value(self, step: StepContext) -> Tensor:
+        error = self.error(step.images[step.shown], step.decoded.reconstruction)
+        return error / _variance(step) if self.settings.relative else error
+
+
+@torch.no_grad()
+def _variance(step: StepContext) -> Tensor:
+    """Of the images of all processes, over pixels and images, the mean of the channels."""
+    mean = step.ranks.mean(step.images.mean((0, 2, 3)))
+    square = step.ranks.mean(step.images.square().mean((0, 2, 3)))
+    return (square - mean.square()).mean().clamp_min(1e-4)
 
 
 def mse_loss(image: Tensor, reconstruction: Tensor) -> Tensor:

@@ -1,14 +1,35 @@
-"""A keypoint on flat ground marks nothing: its score should be low."""
+"""A keypoint in a uniform region marks nothing: its score should be low."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tusk.config import LossSettings
 from tusk.geometry.sampling import sample_bilinear
+from tusk.losses.registry import Loss, register
 
-_FLAT = 0.04  # between the darkest and the brightest pixel, of 1: less than a thing, more than a camera's noise
+if TYPE_CHECKING:
+    from tusk.losses.context import StepContext
+
+_UNIFORM = 0.04  # between the darkest and the brightest pixel, of 1: less than an object, more than a camera's noise
+
+
+class UniformRegionConfig(LossSettings):
+    """A keypoint in a uniform region, where half a window around it has one colour, marks nothing: its score should be
+    low, and it is of no type. No other loss notices: its place is reconstructed rightly, and the object that is missed
+    for it has no keypoint that could learn from that."""
+
+
+@register("uniform_region", UniformRegionConfig)
+class UniformRegion(Loss[UniformRegionConfig]):
+    """Of the keypoints of both views."""
+
+    def value(self, step: StepContext) -> Tensor:
+        return uniform_region_loss(step.encoding.keypoints.score, step.uniform)
 
 
 @torch.no_grad()
@@ -18,7 +39,7 @@ def in_uniform_region(images: Tensor, xy: Tensor, window: int) -> Tensor:
     both = _highest(torch.cat([images, -images], 1), window)  # (B, 6, H, W)
     highest, lowest = both[:, :3], -both[:, 3:]
     spread = (highest - lowest).amax(1, keepdim=True)  # (B, 1, H, W)
-    return sample_bilinear(spread, xy)[..., 0] < _FLAT
+    return sample_bilinear(spread, xy)[..., 0] < _UNIFORM
 
 
 def _highest(values: Tensor, window: int) -> Tensor:
@@ -38,7 +59,7 @@ def _highest(values: Tensor, window: int) -> Tensor:
     return result
 
 
-def uniform_region_loss(score: Tensor, flat: Tensor) -> Tensor:
-    """score (B, K) of the keypoints, flat (B, K) bool -> how high the scores of those on flat ground are: a mean over
-    all keypoints."""
-    return (score * flat).mean()
+def uniform_region_loss(score: Tensor, uniform: Tensor) -> Tensor:
+    """score (B, K) of the keypoints, uniform (B, K) bool: whether each lies in a uniform region -> how high the scores
+    of those are, as a mean over all keypoints."""
+    return (score * uniform).mean()

@@ -36,7 +36,8 @@ def load_config(preset: str | None = None, file: Path | None = None) -> Config:
     if preset is not None:
         values = _preset_values(preset)
     if file is not None:
-        values = merge(values, _read_yaml(file))
+        # Former names are replaced before the merge: the file's value must win over the preset's.
+        values = merge(values, _renamed(_read_yaml(file), str(file)))
     return make_config(values, str(file) if file is not None else f"preset {preset}")
 
 
@@ -45,13 +46,18 @@ def make_config(values: Mapping[str, Any], source: str) -> Config:
 
     Settings under a former name are taken, with a line on stderr that says the present one.
     """
-    values, renamed = upgrade(values)
-    for sentence in renamed:
-        print(f"{source}: {sentence}.", file=sys.stderr)
     try:
-        return Config.model_validate(values)
+        return Config.model_validate(_renamed(values, source))
     except ValidationError as error:
         raise explain(error, source) from error
+
+
+def _renamed(values: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """The values under their present names; what was renamed is said."""
+    values, sentences = upgrade(values)
+    for sentence in sentences:
+        print(f"{source}: {sentence}.", file=sys.stderr)
+    return values
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from tusk.model.network import Network
 from tusk.training.trainer import Trainer
 
 _VERSION = 2  # 1 had another score
+_FORMER_NAMES = {"joint": "losses/mutual_information/joint", "memory_looks": "memory_patches"}
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Checkpoints:
         _restore_tensors(trainer, self._tensors(manifest))
         trainer.step = manifest.step
         trainer.progress_before = manifest.progress_before
-        trainer.centred = manifest.centred
+        trainer.prototypes.started = manifest.centred
         trainer.rate_factor = manifest.rate_factor
         return manifest
 
@@ -158,17 +159,19 @@ def trainer_tensors(trainer: Trainer) -> dict[str, Tensor]:
             for name, value in optimiser.state.get(parameter, {}).items():
                 tensors[f"{label}/{place}/{name}"] = torch.as_tensor(value)
     tensors["generator"] = trainer.generator.get_state()
-    tensors["joint"] = trainer.joint
+    for loss_name, loss in trainer.losses.items():
+        tensors |= {f"losses/{loss_name}/{name}": value for name, value in loss.state().items()}
     if len(trainer.memory):
         tensors["memory"] = trainer.memory.latest()
         if trainer.memory.groups is not None:
             tensors["memory_groups"] = trainer.memory.groups
         if trainer.memory.patches is not None:
-            tensors["memory_looks"] = trainer.memory.patches
+            tensors["memory_patches"] = trainer.memory.patches
     return {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
 
 
 def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
+    tensors = {_FORMER_NAMES.get(name, name): value for name, value in tensors.items()}
     trainer.network.load_state_dict(_of_network(tensors))
     for label, optimiser in _optimisers(trainer):
         optimiser.state.clear()
@@ -181,8 +184,10 @@ def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
                     name: value if name == "step" else value.to(parameter.device) for name, value in state.items()
                 }
     trainer.generator.set_state(tensors["generator"])
-    trainer.joint.copy_(tensors["joint"])
-    trainer.memory.replace(*(tensors.get(name) for name in ("memory", "memory_groups", "memory_looks")))
+    for loss_name, loss in trainer.losses.items():
+        for name, value in loss.state().items():
+            value.copy_(tensors[f"losses/{loss_name}/{name}"])
+    trainer.memory.replace(*(tensors.get(name) for name in ("memory", "memory_groups", "memory_patches")))
 
 
 def _of_network(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,7 +1,7 @@
 """Several trainings that differ in their seed alone, of which the best is kept, judged without a label.
 
-The score is `ValidationFigures.score`: how much the types of one view tell about those of another, times the share of the images
-that is painted, on images that training does not see. `docs/method.md` says how well it tracks accuracy.
+The score is `ValidationFigures.score`: the mutual information of the types of two views, times the explained variance,
+on images that training does not use. The docs say how well it tracks accuracy.
 """
 
 from __future__ import annotations

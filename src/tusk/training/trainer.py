@@ -11,24 +11,22 @@ import os
 import shutil
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from tusk.config import Config, PseudoLabelsConfig, TrainingConfig, value_at
-from tusk.data.fetch import default_data_dir
+from tusk.config import Config, TrainingConfig
 from tusk.errors import UsageError, UserError
 from tusk.geometry.warp import Warp, sample_warp
-from tusk.losses.reconstruction import load_perceptual_loss, mse_loss
 from tusk.model.network import seeded_network
-from tusk.training.clustering import Clusters, kmeans_clusters, restart_dead_prototypes, spectral_clusters
 from tusk.training.distributed import Ranks
 from tusk.training.memory import DescriptorMemory
-from tusk.training.objective import Objective, StepKeypoints, Terms, prototype_loss
+from tusk.training.objective import Objective, StepKeypoints
+from tusk.training.prototypes import PrototypeTraining
 
-_SETTLED = 0.75  # share of the training after which types are left as they are
+_LARGEST_GRADIENT = 10.0  # norm over all weights
 
 
 class NotFiniteError(UserError):
@@ -41,7 +39,7 @@ class StepReport:
 
     step: int  # steps done
     progress: float  # share of the training done, 0 to 1
-    losses: dict[str, float]  # each weighted term of the network's loss, and the prototypes' loss
+    losses: dict[str, float]  # each weighted loss by name, 0 while its weight is; and the prototypes' own
     images_per_second: float
 
 
@@ -56,21 +54,15 @@ class Trainer:
         self.network = seeded_network(config.model, training.seed).to(device).train()
         # All random numbers of training come from here. Every process draws the same ones, for the whole batch.
         self.generator = torch.Generator().manual_seed(training.seed)
-        self.expect_even = config.losses.mutual_information.evenness >= 1
-        self.memory = DescriptorMemory(training.memory, even=self.expect_even)
+        # With an evenness below 1, types may be of very uneven frequency.
+        self.memory = DescriptorMemory(training.memory, even=config.losses.mutual_information.evenness >= 1)
         self.step = 0
         self.progress_before = -1.0
-        self.centred = training.prototype_start == "random"
         self.rate_factor = 1.0  # lowered when a run had to be rolled back
 
-        explained_variance = mse_loss
-        if config.losses.reconstruction.kind == "perceptual":
-            # Where 'tusk data get vgg16' puts it, unless the configuration says otherwise.
-            weights = config.losses.reconstruction.vgg16 or default_data_dir() / "vgg16.safetensors"
-            explained_variance = load_perceptual_loss(weights).to(device)
         self.network.prototypes.requires_grad_(False)  # not DistributedDataParallel's business
-        objective = Objective(self.network, config, explained_variance, self.ranks, self.memory).to(device)
-        self.joint = objective.joint  # how types met in the last batches: part of the state
+        objective = Objective(self.network, config, self.ranks, self.memory).to(device)
+        self.losses = objective.losses
         self.objective: nn.Module = objective
         if training.compile:
             if device == "cpu" and shutil.which(os.environ.get("CXX", "g++")) is None:
@@ -85,6 +77,20 @@ class Trainer:
         self.prototype_optimiser = torch.optim.Adam(
             self.network.prototypes.parameters(), training.prototype_learning_rate, betas=(0.5, 0.999)
         )
+        self.prototypes = PrototypeTraining(
+            config,
+            self.network.prototypes,
+            self.prototype_optimiser,
+            self.memory,
+            self.ranks,
+            self.generator,
+            self._prototypes_replaced,
+        )
+
+    @property
+    def centred(self) -> bool:
+        """Whether the prototypes have their start: at random, or from clusters once the warm-up is over."""
+        return self.prototypes.started
 
     def train_step(self, images: Tensor, progress: float) -> StepReport:
         """One step on encoder and decoder with fixed prototypes, then some on the prototypes alone.
@@ -111,15 +117,10 @@ class Trainer:
         self.memory.add(
             descriptors, None if described.patches is None else self.ranks.gather(described.patches)[is_valid]
         )
-        if progress >= training.warm_up and len(descriptors):  # none, where all keypoints lie on the bare background
-            self._maybe_recentre(progress)
-            self._maybe_revive(progress)
-            if self._votes_count(progress):
-                # Prototypes that went their own way would be chased by the descriptors that are told to be near them.
-                with torch.no_grad():
-                    self.network.prototypes.weight.copy_(self.memory.means(self.network.prototypes.unit()))
-            elif training.alternate:
-                losses["prototypes"] = self._prototype_steps(descriptors)
+        if progress >= training.warm_up and len(descriptors):  # none, where all keypoints lie on the background
+            value = self.prototypes.train_step(descriptors, self.step, self.progress_before, progress)
+            if value is not None:
+                losses["prototypes"] = value
         self.step += 1
         self.progress_before = progress
         rate = 2 * pairs / (time.perf_counter() - began)
@@ -128,7 +129,7 @@ class Trainer:
     def _network_step(
         self, first: Tensor, second: Tensor, warp: Warp, progress: float
     ) -> tuple[dict[str, float], StepKeypoints]:
-        """-> each term of the loss, and all keypoints of this process: descriptors (2n*K, C) and so on."""
+        """-> each weighted loss by name, and all keypoints of this process: descriptors (2n*K, C) and so on."""
         training = self.config.training
         pairs = len(first)
         part = pairs if training.micro_batch is None else min(pairs, training.micro_batch // 2)
@@ -137,7 +138,7 @@ class Trainer:
         self.network_optimiser.zero_grad(set_to_none=True)
         self.prototype_optimiser.zero_grad(set_to_none=True)
 
-        losses = {field.name: 0.0 for field in fields(Terms)}
+        losses = dict.fromkeys(self.losses, 0.0)
         described: list[StepKeypoints] = []
         for start in range(0, pairs, part):
             chosen = slice(start, min(start + part, pairs))
@@ -150,14 +151,11 @@ class Trainer:
                         raise
                     raise fault from error
                 share = len(views) / (2 * pairs)
-                loss = terms.total() * share
+                loss = torch.stack(list(terms.values())).sum() * share
                 if single_stage and bool(found.is_valid.any()):
-                    uniform_region = found.descriptors[found.is_valid]
-                    loss = loss + share * prototype_loss(
-                        self.network, self.config.losses, uniform_region, self.generator
-                    )
-                values = {name: float(getattr(terms, name).detach()) for name in losses}
-                # Before the gradient: torch's own code crashes on places that are not numbers.
+                    loss = loss + share * self.prototypes.loss(found.descriptors[found.is_valid])
+                values = {name: float(term.detach()) for name, term in terms.items()}
+                # Before the gradient: torch's own code crashes on locations that are not numbers.
                 self._refuse(next((name for name, value in values.items() if not math.isfinite(value)), None))
                 loss.backward()
             for name, value in values.items():
@@ -165,7 +163,7 @@ class Trainer:
             described.append(found)
         means = self.ranks.mean(torch.tensor(list(losses.values()), dtype=torch.float64))
         losses = dict(zip(losses, means.tolist(), strict=True))
-        norm = nn.utils.clip_grad_norm_(self.body, training.clip)
+        norm = nn.utils.clip_grad_norm_(self.body, _LARGEST_GRADIENT)
         self._refuse(None if bool(torch.isfinite(norm)) else "gradient")
         self.network_optimiser.step()
         if single_stage:
@@ -175,71 +173,9 @@ class Trainer:
             self.prototype_optimiser.step()
         return losses, StepKeypoints.joined(described)
 
-    def _prototype_steps(self, descriptors: Tensor) -> float:
-        """The descriptors do not change in these steps: they were encoded once, with the network's own step."""
-        self.network.prototypes.requires_grad_(True)
-        wanted = 16 * self.config.model.types
-        if len(descriptors) < wanted and self.config.training.memory:
-            descriptors = self.memory.latest(wanted)
-        value = 0.0
-        for _ in range(self.config.training.prototype_steps):
-            loss = prototype_loss(self.network, self.config.losses, descriptors, self.generator)
-            self.prototype_optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            self.prototype_optimiser.step()
-            value = float(loss.detach())
-        return value
-
-    def _maybe_recentre(self, progress: float) -> None:
-        """Set the prototypes from groups of descriptors after the warm-up and at each restart that is passed."""
-        training = self.config.training
-        passed = any(self.progress_before < place <= progress for place in training.prototype_restarts)
-        if self.centred and not passed:
-            return
-        self.centred = True
-
-        def groups() -> Clusters:
-            descriptors, types = self.memory.latest(), self.config.model.types
-            if training.prototype_start == "spectral":
-                seed, patches = training.seed, self.memory.patches
-                return spectral_clusters(descriptors, types, seed, even=self.expect_even, patches=patches)
-            return kmeans_clusters(descriptors, types, training.seed)
-
-        found: Clusters = self.ranks.broadcast(groups)
-        if self.config.losses.pseudo_labels != PseudoLabelsConfig():  # nobody else asks for them
-            self.memory.groups = found.group
-        with torch.no_grad():
-            self.network.prototypes.weight.copy_(found.centres)
-            self.joint.zero_()  # the types are others now
-        self.prototype_optimiser.state.clear()  # its averages belong to where the prototypes were
-
-    def _votes_count(self, progress: float) -> bool:
-        return self.memory.groups is not None and value_at(self.config.losses.pseudo_labels.weight, progress) > 0
-
-    def _maybe_revive(self, progress: float) -> None:
-        every = self.config.training.restart_dead_every
-        if not every or self.step % every or progress > _SETTLED:
-            return
-        if self._votes_count(progress):
-            return  # the groups they come from are all alive, and reviving one would end the votes
-        prototypes = self.network.prototypes
-
-        # Where types are expected to be even, a rare one is likely a misfit; elsewhere it may be a rare kind of thing.
-        least = 0.3 if self.expect_even else 0.1
-
-        def revived() -> Tensor:
-            return restart_dead_prototypes(
-                prototypes.unit().detach(), self.memory.latest(), self.config.training.seed, least
-            )
-
-        wanted = self.ranks.broadcast(revived)
-        changed = (wanted != prototypes.unit().detach()).any(-1)  # (M,)
-        if not bool(changed.any()):
-            return
-        with torch.no_grad():
-            prototypes.weight[changed] = wanted[changed]
-            self.joint.zero_()
-        self.memory.groups = None  # two of them are others now
+    def _prototypes_replaced(self) -> None:
+        for loss in self.losses.values():
+            loss.prototypes_replaced()
 
     def _gradients_stay_here(self, *, unless: bool) -> AbstractContextManager[object]:
         """Only the last part of a batch has its gradients added up over the processes."""

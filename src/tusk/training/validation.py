@@ -11,8 +11,8 @@ from torch import Tensor
 from tusk.config import Config
 from tusk.geometry.warp import sample_warp
 from tusk.losses.mutual_information import joint_types, mutual_information_loss
+from tusk.losses.two_views import two_views
 from tusk.model.network import Network
-from tusk.training.objective import two_views
 
 _PART = 50  # images at a time
 ALIKE = 1e-9  # squared error of the mean image: below it, images do not differ
@@ -106,4 +106,4 @@ def _two_views(network: Network, config: Config, images: Tensor, generator: torc
     warp = sample_warp(config.training.second_warp, len(images), generator)
     encoding = network.encode(torch.cat([images, warp.images(images)]))
     views = two_views(network, encoding, warp, images.shape)
-    return views.types(network, config.losses.mutual_information.temperature)
+    return views.types(network)

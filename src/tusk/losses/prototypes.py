@@ -1,4 +1,4 @@
-"""Losses that make descriptors gather around prototypes, and prototypes follow descriptors (paper, section 3.3).
+"""What the prototypes follow (paper, section 3.3): a loss of their own, beside the sum that the network lowers.
 
 >>> import torch, torch.nn.functional as F
 >>> descriptors, prototypes = F.normalize(torch.randn(18, 8), dim=-1), F.normalize(torch.randn(5, 8), dim=-1)
@@ -15,14 +15,36 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tusk.config import Part
+from tusk.config.base import NotNegative
+from tusk.config.losses import register_settings
 from tusk.model.prototypes import distances
 
 Rounding = Literal["largest-remainder", "authors"]
 
 
-def kmeans_loss(log_probability: Tensor) -> Tensor:
-    """Equation 3: -mean_i log max_j softmax_j(-distance(D_i, P_j)), from that log-softmax (..., M)."""
-    return -log_probability.amax(-1).mean()
+class PrototypesConfig(Part):
+    """What the prototypes themselves follow."""
+
+    kind: Literal["sliced-wasserstein", "k-means"] = "sliced-wasserstein"
+    """The paper's loss, or plain k-means, an alternative of its ablation."""
+    rounding: Rounding = "largest-remainder"
+    """How mixture weights become whole numbers of samples."""
+    extra_mixing: NotNegative = 0.0
+    """Added to every prototype's share; the authors add 0.01."""
+
+
+register_settings("prototypes", PrototypesConfig)
+
+
+def prototype_loss(
+    settings: PrototypesConfig, descriptors: Tensor, prototypes: Tensor, generator: torch.Generator
+) -> Tensor:
+    """Of prototypes (M, C) of unit length, for descriptors (N, C) that do not change."""
+    if settings.kind == "k-means":
+        return nearest_prototype_loss(descriptors, prototypes)
+    mixing, rounding = settings.extra_mixing, settings.rounding
+    return sliced_wasserstein(descriptors, prototypes, generator=generator, rounding=rounding, extra_mixing=mixing)
 
 
 def mixture_weights(descriptors: Tensor, prototypes: Tensor, extra_mixing: float = 0.0) -> Tensor:
@@ -94,18 +116,6 @@ def sliced_wasserstein(
 def nearest_prototype_loss(descriptors: Tensor, prototypes: Tensor) -> Tensor:
     """Plain k-means for the prototypes (the paper's ablation): mean squared distance to the nearest, (N, C), (M, C)."""
     return distances(descriptors, prototypes, "mean-square").amin(-1).mean()
-
-
-def vector_quantisation(descriptors: Tensor, prototypes: Tensor, commitment: float = 0.25) -> tuple[Tensor, Tensor]:
-    """Vector quantisation (the paper's ablation): descriptors (..., C) replaced by their nearest prototype.
-
-    -> quantised (..., C), whose gradient goes straight through to the descriptors, and the loss that draws
-    prototypes to descriptors and, weighted by `commitment`, descriptors to prototypes.
-    """
-    nearest = distances(descriptors.detach(), prototypes.detach(), "mean-square").argmin(-1)
-    chosen = prototypes[nearest]  # (..., C)
-    loss = F.mse_loss(chosen, descriptors.detach()) + commitment * F.mse_loss(descriptors, chosen.detach())
-    return descriptors + (chosen - descriptors).detach(), loss
 
 
 def _draw(rows: int, columns: int, *, like: Tensor, generator: torch.Generator | None) -> Tensor:
