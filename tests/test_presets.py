@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from tusk.errors import UsageError
+from tusk.losses.prototypes import PrototypesConfig
 from tusk.presets import load_config, make_config, merge, preset_names, to_yaml
 
 
@@ -40,10 +41,11 @@ def test_paper_presets_hold_the_papers_table(name, keypoints, types, window, bat
     assert (config.training.batch, config.data.size) == (batch, size)
     assert (config.training.learning_rate, config.training.prototype_learning_rate) == (1e-3, 0.1)
     assert config.training.prototype_steps == 8
-    assert config.losses.prototypes.noise**2 == pytest.approx(4e-4)
+    assert config.losses.prototypes == PrototypesConfig(kind="sliced-wasserstein")
+    assert config.losses.kmeans.scale is None
     heavy = name == "celeba"
-    assert config.losses.equivariance.score_weight == (0.05 if heavy else 0.01)
-    assert config.losses.equivariance.feature_weight == (500 if heavy else 100)
+    assert config.losses.score_equivariance.weight == (0.05 if heavy else 0.01)
+    assert config.losses.feature_equivariance.weight == (500 if heavy else 100)
     assert config.losses.reconstruction.kind == ("perceptual" if heavy else "mse")
 
 

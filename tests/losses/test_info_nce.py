@@ -1,4 +1,4 @@
-"""Knowing keypoints again."""
+"""Recognising keypoints in the other view."""
 
 import math
 
@@ -15,8 +15,8 @@ def test_equals_the_slow_formula():
     expected = 0.0
     for one, other in ((first, second), (second, first)):
         for place in range(7):
-            likeness = [math.exp(float(one[place] @ other[j]) / 0.3) for j in range(7)]
-            expected -= math.log(likeness[place] / sum(likeness)) / 14
+            similarity = [math.exp(float(one[place] @ other[j]) / 0.3) for j in range(7)]
+            expected -= math.log(similarity[place] / sum(similarity)) / 14
     assert info_nce_loss(first, second, 0.3).item() == pytest.approx(expected, abs=1e-12)
 
 
@@ -28,7 +28,7 @@ def test_best_where_views_agree_and_keypoints_differ():
     assert info_nce_loss(apart, apart.roll(1, 0), 0.05).item() > 10
 
 
-def test_nothing_to_tell_apart_costs_nothing_and_keeps_the_gradient_finite():
+def test_a_single_keypoint_costs_nothing_and_keeps_the_gradient_finite():
     for count in (0, 1):
         first = torch.ones(count, 4, requires_grad=True)
         loss = info_nce_loss(first, first, 0.2)

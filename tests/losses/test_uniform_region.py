@@ -1,4 +1,4 @@
-"""Keypoints on flat ground."""
+"""Keypoints in uniform regions."""
 
 import pytest
 import torch
@@ -7,10 +7,10 @@ import torch.nn.functional as F
 from tusk.losses.uniform_region import _highest, in_uniform_region, uniform_region_loss
 
 
-@pytest.mark.parametrize("ground", [0.0, 0.5, 1.0])
-def test_flat_is_where_nothing_stands_within_the_window(ground):
-    image = torch.full((1, 3, 30, 40), ground)
-    image[0, 1, 12:15, 20:23] = 0.7  # seen in one channel only
+@pytest.mark.parametrize("colour", [0.0, 0.5, 1.0])
+def test_uniform_is_where_the_window_holds_one_colour(colour):
+    image = torch.full((1, 3, 30, 40), colour)
+    image[0, 1, 12:15, 20:23] = 0.7  # in one channel only
     places = torch.tensor([[0.0, 0], [39, 29], [21, 13], [15.0, 13], [14.0, 13], [21, 22.0]])
     # A window of 11 reaches 5 pixels to each side.
     expected = [True, True, False, False, True, True]
@@ -24,7 +24,7 @@ def test_the_largest_of_each_window_against_pooling(window):
     assert torch.equal(_highest(values, window), pooled)
 
 
-def test_faint_noise_is_flat_and_a_faint_thing_is_not():
+def test_faint_noise_is_uniform_and_a_faint_object_is_not():
     generator = torch.Generator().manual_seed(0)
     image = 0.3 + 0.03 * torch.rand(1, 3, 20, 20, generator=generator)
     assert in_uniform_region(image, torch.tensor([[[10.0, 10]]]), 5).item()
@@ -32,7 +32,7 @@ def test_faint_noise_is_flat_and_a_faint_thing_is_not():
     assert not in_uniform_region(image, torch.tensor([[[10.0, 10]]]), 5).item()
 
 
-def test_only_scores_on_flat_ground_are_lowered():
+def test_only_scores_in_uniform_regions_are_lowered():
     score = torch.tensor([[0.5, 0.9], [0.2, 0.4]], requires_grad=True)
     loss = uniform_region_loss(score, torch.tensor([[True, False], [False, True]]))
     assert loss.item() == pytest.approx(0.9 / 4)

@@ -6,7 +6,8 @@ import torch
 
 from tests.golden.read import read_golden
 from tusk.errors import DataError
-from tusk.losses.clustering import kmeans_loss, mixture_weights
+from tusk.losses.kmeans import kmeans_loss
+from tusk.losses.prototypes import mixture_weights
 from tusk.model.authors import network_from_authors, read_authors_file
 
 CASES = ["network_sum", "network_alpha"]

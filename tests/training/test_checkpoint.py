@@ -14,7 +14,7 @@ from tusk.training.trainer import Trainer
 
 CONFIG = configured(
     model={"descriptor_space": "standardised"},
-    losses={"mutual_information": {"weight": 0.05}, "equivariance": {"features": "standardised"}},
+    losses={"mutual_information": {"weight": 0.05}, "feature_equivariance": {"features": "standardised"}},
     training={"memory": 50, "prototype_start": "k-means", "warm_up": 0.2, "prototype_restarts": (0.5,)},
 )
 
@@ -27,7 +27,7 @@ def steps(trainer, first, last):
     return trainer
 
 
-LOOKS = configured(
+PATCHES = configured(
     losses={"pseudo_labels": {"weight": 0.05}},
     training={
         "memory": 200,
@@ -40,7 +40,7 @@ LOOKS = configured(
 
 
 @pytest.mark.parametrize(
-    ("broken_at", "config"), [(at, CONFIG) for at in (0, 1, 3, 5, 9, 10)] + [(at, LOOKS) for at in (5, 9)]
+    ("broken_at", "config"), [(at, CONFIG) for at in (0, 1, 3, 5, 9, 10)] + [(at, PATCHES) for at in (5, 9)]
 )
 def test_resumed_equals_unbroken(tmp_path, broken_at, config):
     whole = steps(Trainer(config), 0, 12)
@@ -54,7 +54,7 @@ def test_resumed_equals_unbroken(tmp_path, broken_at, config):
     assert ours.keys() == theirs.keys()
     for name in ours:
         assert torch.equal(ours[name], theirs[name]), name
-    assert ("memory_looks" in ours) == config.training.reassign_by_appearance
+    assert ("memory_patches" in ours) == config.training.reassign_by_appearance
 
 
 def test_only_what_is_needed_is_kept(tmp_path):

@@ -16,7 +16,7 @@ from tusk.training.distributed import Ranks, join_ranks
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("kind", "port"), [("plain", 29621), ("coupled", 29622), ("looks", 29623)])
+@pytest.mark.parametrize(("kind", "port"), [("plain", 29621), ("coupled", 29622), ("patches", 29623)])
 def test_gradients_equal_those_of_one_process(tmp_path, kind, port):
     command = [
         sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port),
@@ -27,7 +27,7 @@ def test_gradients_equal_those_of_one_process(tmp_path, kind, port):
     assert done.returncode == 0, done.stderr
     two = load_file(tmp_path / "two.safetensors")
     _, one = first_step(kind, None)
-    assert two.keys() == one.keys() and ("looks" in one) == (kind == "looks")
+    assert two.keys() == one.keys() and ("patches" in one) == (kind == "patches")
     for name, value in one.items():
         torch.testing.assert_close(
             two[name], value, atol=1e-9, rtol=1e-6, msg=lambda text, name=name: f"{name}: {text}"

@@ -9,7 +9,7 @@ import torch
 from rich.console import Console
 from safetensors.torch import load_file
 
-import tusk.training.objective
+import tusk.losses.kmeans
 from tests.training.test_trainer import configured
 from tusk.data.dataset import Truth
 from tusk.geometry.warp import Warp
@@ -76,9 +76,9 @@ def in_image(monkeypatch, wrong):
 
 
 def in_loss(monkeypatch, wrong):
-    loss = tusk.training.objective.kmeans_loss
+    loss = tusk.losses.kmeans.kmeans_loss
     monkeypatch.setattr(
-        tusk.training.objective, "kmeans_loss", lambda values: loss(values) * (torch.nan if wrong() else 1.0)
+        tusk.losses.kmeans, "kmeans_loss", lambda values: loss(values) * (torch.nan if wrong() else 1.0)
     )
 
 

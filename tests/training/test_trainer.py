@@ -63,7 +63,9 @@ def test_same_seed_same_weights_to_the_bit():
 @pytest.mark.parametrize("features", ["raw", "unit"])
 def test_a_batch_in_parts_gives_the_same_step(features):
     def gradients(micro_batch):
-        config = configured(training={"micro_batch": micro_batch}, losses={"equivariance": {"features": features}})
+        config = configured(
+            training={"micro_batch": micro_batch}, losses={"feature_equivariance": {"features": features}}
+        )
         trainer, reports = train(config, 1)
         body = [*trainer.network.encoder.parameters(), *trainer.network.decoder.parameters()]
         return torch.cat([parameter.grad.flatten() for parameter in body]), reports[0].losses
@@ -87,14 +89,16 @@ def test_the_networks_step_leaves_prototypes_alone_and_theirs_leaves_the_network
     assert not torch.equal(moved, before)
 
 
-@pytest.mark.parametrize("kind", ["sliced-wasserstein", "k-means", "vector-quantisation"])
+@pytest.mark.parametrize(("kind", "quantisation"), [("sliced-wasserstein", 0.0), ("k-means", 0.0), ("k-means", 1.0)])
 @pytest.mark.parametrize("alternate", [True, False])
-def test_every_way_of_training_prototypes_moves_them(kind, alternate):
-    config = configured(training={"alternate": alternate}, losses={"prototypes": {"kind": kind}})
+def test_every_way_of_training_prototypes_moves_them(kind, quantisation, alternate):
+    losses = {"prototypes": {"kind": kind}, "quantisation": {"weight": quantisation}}
+    config = configured(training={"alternate": alternate}, losses=losses)
     trainer, images = Trainer(config), squares()
     before = trainer.network.prototypes.weight.detach().clone()
     for step in range(3):
-        trainer.train_step(next(images), step / 20)
+        report = trainer.train_step(next(images), step / 20)
+    assert (report.losses.get("quantisation", 0.0) > 0) == (quantisation > 0)
     assert (trainer.network.prototypes.weight - before).abs().max() > 1e-3
 
 
@@ -181,7 +185,7 @@ def test_the_decoder_starts_at_the_mean_colour():
     torch.testing.assert_close(torch.sigmoid(bias), mean, atol=1e-4, rtol=0)
 
 
-def test_painting_the_first_view_alone_leaves_the_second_out():
+def test_reconstructing_the_first_view_alone_leaves_the_second_out():
     both, first = (
         train(configured(losses={"reconstruction": {"views": views}}), 1)[1][0] for views in ("both", "first")
     )
@@ -195,7 +199,7 @@ def test_a_relative_error_is_the_same_for_pale_images():
         config = configured(losses={"reconstruction": {"relative": relative}}, training={"start_at_mean": True})
         trainer = Trainer(config)
         with torch.no_grad():
-            trainer.network.decoder.unet.last.weight.zero_()  # it paints the mean colour
+            trainer.network.decoder.unet.last.weight.zero_()  # it gives the mean colour
         return trainer.train_step(next(squares()) // divisor, 0.0).losses["reconstruction"]
 
     assert first_error(1, True) == pytest.approx(1.0, rel=0.05)
@@ -203,7 +207,7 @@ def test_a_relative_error_is_the_same_for_pale_images():
     assert first_error(5, False) < 0.1 * first_error(1, False)
 
 
-def test_while_votes_count_the_prototypes_are_the_means_of_the_groups():
+def test_while_pseudo_labels_are_in_use_the_prototypes_are_the_means_of_the_clusters():
     config = configured(
         losses={"pseudo_labels": {"weight": [[0.5, 0.1], [0.6, 0.0]]}},
         training={"prototype_start": "k-means", "warm_up": 0.1, "memory": 100},
@@ -214,15 +218,15 @@ def test_while_votes_count_the_prototypes_are_the_means_of_the_groups():
         trainer.network.prototypes.unit().detach(), trainer.memory.means(trainer.network.prototypes.unit().detach())
     )
     images = squares()
-    for step in range(12, 14):  # they do no more: prototypes follow their own loss again
+    for step in range(12, 14):  # not in use any more: prototypes follow their own loss again
         report = trainer.train_step(next(images), step / 20)
     assert report.losses["prototypes"] > 0 and report.losses["pseudo_labels"] == 0
 
 
-def test_no_type_is_revived_while_votes_count(monkeypatch):
+def test_no_type_is_restarted_while_pseudo_labels_are_in_use(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        "tusk.training.trainer.restart_dead_prototypes", lambda prototypes, *_: asked.append(1) or prototypes.flip(0)
+        "tusk.training.prototypes.restart_dead_prototypes", lambda prototypes, *_: asked.append(1) or prototypes.flip(0)
     )
     config = configured(
         losses={"pseudo_labels": {"weight": [[0.5, 0.1], [0.6, 0.0]]}},

@@ -21,14 +21,14 @@ def first_step(kind, ranks):
         "coupled": {
             "model": {"descriptor_space": "standardised"},
             "losses": {
-                "equivariance": {"features": "standardised", "feature_weight": 1.0},
+                "feature_equivariance": {"features": "standardised", "weight": 1.0},
                 "reconstruction": {"relative": True},
                 "info_nce": {"weight": 0.5},
                 "mutual_information": {"weight": 1.0},
             },
             "training": {"batch": 16},
         },
-        "looks": {
+        "patches": {
             "training": {
                 "batch": 16,
                 "memory": 500,
@@ -44,7 +44,7 @@ def first_step(kind, ranks):
     tensors = {f"gradient/{place}": parameter.grad.clone() for place, parameter in enumerate(trainer.body)}
     tensors["prototypes"] = trainer.network.prototypes.weight.detach().clone()
     if trainer.memory.patches is not None:  # of each process's keypoints, one after the other
-        tensors["looks"] = trainer.memory.patches.double().flatten(1).sum(1).sort().values
+        tensors["patches"] = trainer.memory.patches.double().flatten(1).sum(1).sort().values
     torch.set_default_dtype(torch.float32)
     return trainer, tensors
 

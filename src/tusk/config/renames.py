@@ -38,7 +38,6 @@ REMOVED: dict[str, Any] = {
     "losses.prototypes.noise": 0.02,
     "losses.prototypes.projections": 100,
     "losses.pseudo_labels.temperature": 0.1,
-    "training.clip": 10.0,
     "training.first_warp.colour_jitter": 0.0,
     "training.first_warp.holes": None,
     "training.second_warp.colour_jitter": 0.0,

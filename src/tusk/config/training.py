@@ -85,6 +85,8 @@ class TrainingConfig(Part):
     """Train network and prototypes in turns (the paper); otherwise both in one step, as in its ablation."""
     compile: bool = False
     """Let torch compile encoder and decoder: a minute at the start, then faster steps where a compiler is at hand."""
+    clip: Positive = 10.0
+    """Largest norm of the gradient of all weights together."""
     first_warp: WarpConfig = WarpConfig(scale=0.98, scale_jitter=0.02, tps=0.03, shift=0.02, rotation=0.05)
     """Makes the first view from the image."""
     second_warp: WarpConfig = WarpConfig(scale=0.95, scale_jitter=0.05, tps=0.1, shift=0.01, rotation=0.25)

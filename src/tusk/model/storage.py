@@ -15,7 +15,6 @@ from safetensors.torch import save
 from torch import Tensor
 
 from tusk.config import Config
-from tusk.config.renames import upgrade
 from tusk.errors import DataError
 from tusk.io import atomic_write
 from tusk.model.network import Network
@@ -102,8 +101,7 @@ def load_model(path: Path) -> StoredModel:
     if metadata.get("sha256") != _digest(tensors, config_json, provenance):
         raise DataError(str(path), "its content does not match its checksum", "copy or download the file again")
     try:
-        # Silently: whoever loads a model did not write these names, and saving it writes the present ones.
-        config = Config.model_validate(upgrade(json.loads(config_json))[0])
+        config = Config.from_stored(json.loads(config_json))
     except (ValidationError, ValueError, AttributeError, RecursionError) as error:
         raise DataError(
             str(path), f"its configuration is not understood ({type(error).__name__})", "upgrade tusk"

@@ -26,8 +26,6 @@ from tusk.training.memory import DescriptorMemory
 from tusk.training.objective import Objective, StepKeypoints
 from tusk.training.prototypes import PrototypeTraining
 
-_LARGEST_GRADIENT = 10.0  # norm over all weights
-
 
 class NotFiniteError(UserError):
     """A loss or gradient that is not a number any more; nothing has been changed by the step that found it."""
@@ -163,7 +161,7 @@ class Trainer:
             described.append(found)
         means = self.ranks.mean(torch.tensor(list(losses.values()), dtype=torch.float64))
         losses = dict(zip(losses, means.tolist(), strict=True))
-        norm = nn.utils.clip_grad_norm_(self.body, _LARGEST_GRADIENT)
+        norm = nn.utils.clip_grad_norm_(self.body, training.clip)
         self._refuse(None if bool(torch.isfinite(norm)) else "gradient")
         self.network_optimiser.step()
         if single_stage:

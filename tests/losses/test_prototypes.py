@@ -1,4 +1,4 @@
-"""Clustering losses against golden numbers and slow references."""
+"""What the prototypes follow, against golden numbers and slow references."""
 
 import numpy as np
 import pytest
@@ -8,15 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.golden.read import read_golden
-from tusk.losses.clustering import (
-    kmeans_loss,
+from tusk.losses.prototypes import (
     mixture_weights,
     nearest_prototype_loss,
     sample_counts,
     sliced_wasserstein,
-    vector_quantisation,
 )
-from tusk.model.prototypes import Prototypes, distances
 
 
 def unit(rng, *shape):
@@ -136,31 +133,6 @@ def test_prototypes_find_the_clusters():
         optimiser.step()
     nearest = (F.normalize(prototypes, dim=-1) @ centres.T).amax(0)
     assert (nearest > 0.95).all()
-
-
-def test_kmeans_loss_is_the_papers_equation():
-    rng = np.random.default_rng(1)
-    prototypes = Prototypes(6, 4, "norm", 1.0).double()
-    descriptors = unit(rng, 3, 5, 4)
-    distance = (descriptors[:, :, None] - prototypes.unit()[None, None]).norm(dim=-1)
-    expected = -F.softmax(-distance, -1).amax(-1).log().mean()
-    assert kmeans_loss(prototypes.log_probability(descriptors)).item() == pytest.approx(expected.item(), abs=1e-6)
-    squares = (descriptors[:, :, None] - prototypes.unit()[None, None]).square().mean(-1)
-    torch.testing.assert_close(distances(descriptors, prototypes.unit(), "mean-square"), squares)
-
-
-def test_vector_quantisation_goes_straight_through():
-    rng = np.random.default_rng(2)
-    descriptors = unit(rng, 4, 3, 5).requires_grad_()
-    prototypes = unit(rng, 6, 5).requires_grad_()
-    quantised, loss = vector_quantisation(descriptors, prototypes)
-    nearest = (descriptors[:, :, None] - prototypes).square().sum(-1).argmin(-1)
-    torch.testing.assert_close(quantised, prototypes[nearest])
-    weight = torch.tensor(rng.normal(size=(4, 3, 5)))
-    (through,) = torch.autograd.grad((quantised * weight).sum(), descriptors, retain_graph=True)
-    torch.testing.assert_close(through, weight)
-    to_descriptors, to_prototypes = torch.autograd.grad(loss, [descriptors, prototypes])
-    assert to_descriptors.abs().sum() > 0 and to_prototypes.abs().sum() > 0
 
 
 def test_plain_kmeans_pulls_prototypes_to_their_own_mean():
