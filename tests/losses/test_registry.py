@@ -44,7 +44,6 @@ import yaml
 import sparsity
 from pathlib import Path
 from tests.training.test_trainer import BASE, squares
-from tusk.config import Config
 from tusk.errors import UsageError
 from tusk.cli.flags import config_from_flags
 from tusk.model.storage import StoredModel, load_model, save_model
@@ -62,7 +61,6 @@ without, plain = train("base.yaml")
 trainer, reports = train("mine.yaml")
 # Its value is in the report, weighted and under its name.
 assert "sparsity" not in plain[0].losses
-images = next(squares()).float() / 255
 assert 0.2 < reports[0].losses["sparsity"] < 0.3, reports[0].losses  # half of a sigmoid around 0.5
 # Its gradient changes the weights.
 assert plain[0].losses["reconstruction"] == reports[0].losses["reconstruction"]
@@ -78,7 +76,6 @@ assert (settings.power, settings.weight) == (2.0, ((0.0, 0.0), (1.0, 0.3))), set
 save_model(Path("model.safetensors"), StoredModel(trainer.network, config))
 assert load_model(Path("model.safetensors")).config == config
 # Micro-batches follow its flag; misspelt names are answered.
-load_config(None, Path("mine.yaml"))
 for values, words in [
     ({"training": {"micro_batch": 4}, "losses": {"sparsity": {"weight": 1, "power": 2}}}, "losses.sparsity"),
     ({"losses": {"sparsty": {"weight": 1}}}, "did you mean 'sparsity'?"),
@@ -132,7 +129,7 @@ def test_names_are_checked():
 def test_losses_stand_in_one_order_everywhere():
     names = list(Config().losses.used())
     assert names == ["reconstruction", "feature_equivariance", "kmeans", "score_equivariance"]
-    assert list(load_config("clevr6").losses.used())[0] == "reconstruction"
+    assert next(iter(load_config("clevr6").losses.used())) == "reconstruction"
 
 
 def test_losses_that_cannot_be_used_say_why():

@@ -1,5 +1,9 @@
 """The whole state of a training on disk, so that a run goes on as if it had never stopped.
 
+A resumed run equals an unbroken one to the bit, as long as the steps alone say how far it is. With `--minutes` the
+schedules follow the clock: then the state is restored to the bit, but what follows depends on how fast the machine is,
+as it does in any two runs with a time limit.
+
 A checkpoint is `step-N.safetensors` with every tensor, and a small JSON manifest (`last.json`) that names
 that file, its sha256 and the plain values. The tensors are written first, the manifest after them, each under a
 temporary name, flushed to the disk and renamed: whenever the process is killed, `last.json` names a whole file.
@@ -31,7 +35,7 @@ _FORMER_NAMES = {"joint": "losses/mutual_information/joint", "memory_looks": "me
 
 @dataclass(frozen=True)
 class Manifest:
-    """What stands in `last.json` and `best.json`."""
+    """The content of `last.json` and `best.json`."""
 
     version: int
     file: str  # beside the manifest
@@ -90,7 +94,7 @@ class Checkpoints:
         return manifest
 
     def restore(self, trainer: Trainer) -> Manifest:
-        """Bring the trainer to the state of the last checkpoint."""
+        """Bring the trainer to the state of the last checkpoint, to the bit; `--minutes` goes on by the clock."""
         manifest = self.manifest()
         if manifest is None:
             raise DataError(str(self.folder), "there is no checkpoint in it", "start the training anew")

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from tusk.training.patches import most_similar, patch_vectors
 
-_PIECES = 8  # for each type: small enough to be of one kind
-_LEAST_ISLAND = 0.003  # of all descriptors: of fewer, looks tell too little
-_LOOKERS = 10
-_CLEARLY = 2.0  # times as many votes as its own group's
+_FRAGMENTS = 8  # small clusters for each type: small enough to hold one kind of object
+_LEAST_SHARE = 0.003  # of all descriptors: of fewer, patches say too little
+_NEIGHBOURS = 10
+_CLEARLY = 2.0  # times as many neighbours as in its own cluster
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Clusters:
     """Clusters of N descriptors."""
 
     centres: Tensor  # (M, C) of unit length
-    group: Tensor  # (N,) the number of each one's group
+    group: Tensor  # (N,) the number of each one's cluster
 
 
 def kmeans_clusters(descriptors: Tensor, types: int, seed: int, restarts: int = 10) -> Clusters:
@@ -56,11 +56,11 @@ def spectral_clusters(
     neighbours: int = 10,
     patches: Tensor | None = None,
 ) -> Clusters:
-    """(N, C) -> the groups that spectral clustering finds, and their mean directions.
+    """(N, C) -> the clusters that spectral clustering finds, and their mean directions.
 
-    Each descriptor is tied to its nearest ones, and groups are what few ties connect, whatever their shape. `even`
-    groups are of about the same size. Where there are too few descriptors for that, k-means stands in. With `looks`,
-    (N, 3, 16, 16), these say to which group an island belongs, to which no ties lead.
+    They are cut where the graph of nearest neighbours has few edges, and may have any shape; `even` ones are of about
+    the same size. Where there are too few descriptors for that, it is k-means. `patches` (N, 3, 16, 16) correct which
+    cluster a part of the graph with hardly any edges to the rest belongs to.
     """
     if len(descriptors) < max(20 * types, 2 * neighbours):
         return kmeans_clusters(descriptors, types, seed)
@@ -70,58 +70,58 @@ def spectral_clusters(
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that groups are quite apart is welcome
-        ties = kneighbors_graph(descriptors.cpu().numpy(), neighbours)
-        ties = (ties + ties.T) / 2
-        # Twice as many directions as groups: the first ones part what is far apart, not what is equally many.
-        directions = (2 if patches is None else _PIECES) * types
-        embedded = spectral_embedding(ties, n_components=directions, random_state=seed, drop_first=False)
+        warnings.simplefilter("ignore", UserWarning)  # a graph that is not connected is welcome
+        edges = kneighbors_graph(descriptors.cpu().numpy(), neighbours)
+        edges = (edges + edges.T) / 2
+        # Twice as many directions as clusters: the first ones separate what is far apart, not what is equally large.
+        directions = (2 if patches is None else _FRAGMENTS) * types
+        embedded = spectral_embedding(edges, n_components=directions, random_state=seed, drop_first=False)
         places = _unit_rows(embedded[:, : 2 * types])  # (N, 2*M)
         if even:
             labels = balanced_clusters(places, types, seed)
         else:
             labels = KMeans(types, n_init=10, random_state=seed).fit_predict(places)
         if patches is not None:
-            pieces = KMeans(directions, n_init=3, random_state=seed).fit_predict(_unit_rows(embedded))
-            labels = reassign_by_appearance(labels, pieces, ties, patches.cpu())
+            fragments = KMeans(directions, n_init=3, random_state=seed).fit_predict(_unit_rows(embedded))
+            labels = reassign_by_appearance(labels, fragments, edges, patches.cpu())
     group = torch.as_tensor(labels, device=descriptors.device).long()
     sums = descriptors.new_zeros(types, descriptors.shape[1]).index_add(0, group, descriptors)
     return Clusters(F.normalize(sums, dim=-1), group)
 
 
 def reassign_by_appearance(
-    labels: NDArray[np.int64], pieces: NDArray[np.integer], ties: csr_matrix, patches: Tensor
+    labels: NDArray[np.int64], fragments: NDArray[np.integer], edges: csr_matrix, patches: Tensor
 ) -> NDArray[np.int64]:
-    """labels (N,), where pieces of a group that look much more like another group have gone over to that.
+    """labels (N,), with fragments of a cluster that look much more like another cluster moved to that.
 
-    pieces (N,): small parts of the whole, mostly of one kind each; ties (N, N), symmetric; looks (N, 3, 16, 16). Where
-    training has drawn some things so close together that hardly any ties lead out, chance says which group they are in,
-    and their looks know better. Such an island may be one piece or two.
+    fragments (N,): numbers of small clusters, mostly of one kind of object each; edges (N, N), symmetric; patches
+    (N, 3, 16, 16). Where training has drawn some objects so close together that hardly any edges lead out, chance says
+    which cluster they are in, and their appearance decides better. One fragment is tried, or two that belong together.
     """
-    count = int(pieces.max()) + 1
-    member = csr_matrix((np.ones(len(pieces)), (np.arange(len(pieces)), pieces)), shape=(len(pieces), count))
-    between = (member.T @ ties @ member).toarray()  # (P, P)
+    count = int(fragments.max()) + 1
+    member = csr_matrix((np.ones(len(labels)), (np.arange(len(labels)), fragments)), shape=(len(labels), count))
+    between = (member.T @ edges @ member).toarray()  # (F, F)
     total = np.maximum(between.sum(1), 1e-12)
     share = between / np.minimum(total[:, None], total)
     np.fill_diagonal(share, 0)
-    group = np.array([np.bincount(labels[pieces == piece]).argmax() for piece in range(count)])  # (P,)
-    islands = [{piece} for piece in range(count)]
-    islands += [{piece, int(share[piece].argmax())} for piece in range(count)]
-    found, compared = labels.copy(), patch_vectors(patches)
-    for island in islands:
-        numbers = sorted(island)
-        inside = np.isin(pieces, numbers)
-        own = group[numbers[0]]
-        small = inside.sum() < _LEAST_ISLAND * len(pieces)
-        # What is most of its group is no island of it: a rare kind of thing has few of its own to be like.
-        if group[numbers[-1]] != own or small or 2 * inside.sum() > (labels == own).sum():
+    cluster = np.array([np.bincount(labels[fragments == number]).argmax() for number in range(count)])  # (F,)
+    candidates = [{number} for number in range(count)]
+    candidates += [{number, int(share[number].argmax())} for number in range(count)]
+    corrected, compared = labels.copy(), patch_vectors(patches)
+    for candidate in candidates:
+        numbers = sorted(candidate)
+        inside = np.isin(fragments, numbers)
+        own = cluster[numbers[0]]
+        small = inside.sum() < _LEAST_SHARE * len(labels)
+        # Most of a cluster is not moved: a rare kind of object has few others to be similar to.
+        if cluster[numbers[-1]] != own or small or 2 * inside.sum() > (labels == own).sum():
             continue
         outside = np.flatnonzero(~inside)
-        like = labels[outside[most_similar(compared[inside], compared[outside], _LOOKERS).numpy()]]  # (n, lookers)
-        votes = np.bincount(like.ravel(), minlength=own + 1)
-        if votes.max() >= _CLEARLY * votes[own] and votes.argmax() != own:
-            found[inside] = votes.argmax()
-    return found
+        similar = labels[outside[most_similar(compared[inside], compared[outside], _NEIGHBOURS).numpy()]]  # (n, 10)
+        found = np.bincount(similar.ravel(), minlength=own + 1)
+        if found.max() >= _CLEARLY * found[own] and found.argmax() != own:
+            corrected[inside] = found.argmax()
+    return corrected
 
 
 def _unit_rows(places: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -130,10 +130,10 @@ def _unit_rows(places: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 def balanced_clusters(places: NDArray[np.floating], groups: int, seed: int, restarts: int = 6) -> NDArray[np.int64]:
-    """(N, D) -> (N,) group numbers: k-means whose groups are drawn to the same size, the best of several runs.
+    """(N, D) -> (N,) cluster numbers: k-means with clusters of about the same size, the best of several runs.
 
-    Each round shares the points out by Sinkhorn's scaling, so that every group gets as much of them as any other, and
-    moves the centres to the means.
+    Each round is a Sinkhorn assignment, which gives every cluster as much of the points as any other, and moves the
+    centres to the means.
     """
     from sklearn.cluster import kmeans_plusplus
 
@@ -144,7 +144,7 @@ def balanced_clusters(places: NDArray[np.floating], groups: int, seed: int, rest
         centres, _ = kmeans_plusplus(places, groups, random_state=random)
         for _ in range(30):
             distance = np.maximum(squares - 2 * places @ centres.T + (centres**2).sum(1), 0)  # (N, M)
-            # Soft by a fiftieth of the usual distance: sharp enough to be k-means, soft enough to be shared out.
+            # Soft by a fiftieth of the mean distance: sharp enough to be k-means, soft enough for Sinkhorn's scaling.
             share = np.exp(-(distance - distance.min(1, keepdims=True)) / (0.02 * distance.mean() + 1e-12))
             column = np.ones(groups)
             for _ in range(20):
@@ -163,7 +163,7 @@ def restart_dead_prototypes(prototypes: Tensor, descriptors: Tensor, seed: int, 
     """Prototypes (M, C) of unit length, where those that hardly any descriptor (N, C) is nearest to are put to use.
 
     A type is dead where it has less than `least` of an even share. It takes over half of the most scattered type,
-    which is where two kinds of things most likely hide under one name: k-means with two centres tells the halves.
+    which most likely holds two kinds of objects: k-means with two centres separates them.
     """
     prototypes = prototypes.clone()
     for dead in range(len(prototypes)):

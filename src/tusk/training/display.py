@@ -1,4 +1,4 @@
-"""What a person sees while a training runs: a live line on a terminal, plain lines elsewhere."""
+"""The display of a training: a progress bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ProgressDisplay:
         # A moving mean: single steps differ with whatever else the machine does.
         speed = report.images_per_second
         self._speed = speed if self._speed is None else 0.95 * self._speed + 0.05 * speed
-        losses = "  ".join(f"{_short(name)} {value:.4f}" for name, value in report.losses.items() if value)
+        losses = "  ".join(f"{name} {value:.4f}" for name, value in report.losses.items() if value)
         words = f"{self._speed:.0f} images/s  {losses}"
         progress = max(report.progress, report.step / steps)
         self._bar.update(self._task, completed=progress, step=report.step, words=words)
@@ -56,22 +56,13 @@ class ProgressDisplay:
             self._last_line = time.monotonic()
             self.say(f"step {report.step}, {progress:.0%}, {seconds / 60:.1f} min: {words}")
 
-    def look(self, step: int, health: ValidationFigures, types: int, figures: dict[str, float]) -> None:
-        """After every look at the run's health."""
-        self.say(f"step {step}: {health.words(types)}")
-        if figures:
-            told = ", ".join(f"{name} {value:.1%}" for name, value in figures.items())
-            self.say(f"step {step}: {told} (by the labels, for display only)")
+    def validation(self, step: int, figures: ValidationFigures, types: int, by_labels: dict[str, float]) -> None:
+        """After every validation; `by_labels` is for display only."""
+        self.say(f"step {step}: {figures.words(types)}")
+        if by_labels:
+            words = ", ".join(f"{name} {value:.1%}" for name, value in by_labels.items())
+            self.say(f"step {step}: {words} (by the labels, for display only)")
 
     def say(self, words: str) -> None:
         if not self._quiet:
             self._console.print(words, highlight=False, soft_wrap=True)
-
-
-def _short(name: str) -> str:
-    return {
-        "reconstruction": "paint",
-        "score_equivariance": "move",
-        "feature_equivariance": "move features",
-        "mutual_information": "information",
-    }.get(name, name)

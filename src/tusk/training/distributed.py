@@ -29,11 +29,11 @@ class Ranks:
 
     @property
     def is_main(self) -> bool:
-        """Whether this is the process that writes files and talks to the user."""
+        """Whether this is the process that writes files and messages."""
         return self.rank == 0
 
     def part(self, whole: int) -> slice:
-        """The places of this process's share of `whole` things."""
+        """The places of this process's share of `whole` items."""
         share = whole // self.world
         return slice(self.rank * share, (self.rank + 1) * share)
 
@@ -112,7 +112,7 @@ def join_ranks() -> Ranks:
 
 
 def leave_ranks(*, together: bool) -> None:
-    """The end of `join_ranks`; `together` waits for the others, so that none is cut off while it still speaks."""
+    """The end of `join_ranks`; `together` waits for the others, so that none is cut off while it still sends."""
     if dist.is_available() and dist.is_initialized():
         if together:
             dist.barrier()

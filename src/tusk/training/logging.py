@@ -1,4 +1,4 @@
-"""What a run leaves for people and programs to read: metrics.jsonl, results.csv, TensorBoard where asked."""
+"""The logs of a run: metrics.jsonl, results.csv, and TensorBoard if asked for."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tusk.training.trainer import StepReport
 
 
 class RunLog:
-    """`metrics.jsonl` has a line for every few steps, `results.csv` a row for every look at the run's health."""
+    """`metrics.jsonl` has a line for every few steps, `results.csv` a row for every validation."""
 
     def __init__(self, folder: Path, *, resumed_at: int | None, tensorboard: bool = False) -> None:
         self._metrics_path = folder / "metrics.jsonl"
         self._results_path = folder / "results.csv"
         if resumed_at is not None:
-            # What was logged after the checkpoint is done again: without this it would stand there twice.
+            # What was logged after the checkpoint is done again: without this it would be there twice.
             self._forget_after(resumed_at)
         self._metrics = self._metrics_path.open("a", encoding="utf-8")
         self._board = _board(folder) if tensorboard else None
@@ -35,14 +35,14 @@ class RunLog:
             for name, value in report.losses.items():
                 self._board.add_scalar(f"loss/{name}", value, report.step)
 
-    def look(self, step: int, values: dict[str, float]) -> None:
-        """A row for a look at the run; a second look at the same step takes the first one's place."""
+    def validation(self, step: int, values: dict[str, float]) -> None:
+        """A row of figures; a second validation at the same step replaces the first."""
         rows = [row for row in self._rows() if int(row["step"]) != step]
         rows.append({"step": str(step), **{name: f"{value:.6g}" for name, value in values.items()}})
         self._write_rows(rows)
         if self._board is not None:
             for name, value in values.items():
-                self._board.add_scalar(f"look/{name}", value, step)
+                self._board.add_scalar(f"validation/{name}", value, step)
 
     def close(self) -> None:
         self._metrics.close()

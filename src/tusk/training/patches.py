@@ -1,4 +1,4 @@
-"""What keypoints look like: small pictures of their places, which know nothing of what the network has learnt."""
+"""The appearance of keypoints: small patches of the image, independent of what the network has learnt."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def crop_patches(images: Tensor, xy: Tensor, reach: float) -> Tensor:
 def patch_vectors(patches: Tensor) -> Tensor:
     """uint8 (N, 3, 16, 16) -> (N, 768) of unit length.
 
-    The middle counts most: what stands further off is often another thing's.
+    The middle counts most: what is further off often belongs to another object.
     """
     step = (torch.arange(_SIDE, device=patches.device) + 0.5) / _SIDE - 0.5
-    far = step[:, None] ** 2 + step**2
-    weight = (-far / (2 * 0.3**2)).exp()  # (16, 16)
+    square = step[:, None] ** 2 + step**2
+    weight = (-square / (2 * 0.3**2)).exp()  # (16, 16)
     return F.normalize((patches.float() * weight).flatten(1), dim=-1)
 
 
-def most_similar(patches: Tensor, others: Tensor, count: int) -> Tensor:
-    """Looks to compare, (N, 768) and (P, 768) -> (N, count): the numbers of the others that each is most like."""
-    return (patches @ others.T).topk(min(count, len(others)), dim=-1).indices
+def most_similar(vectors: Tensor, others: Tensor, count: int) -> Tensor:
+    """Vectors (N, 768) and (P, 768) -> (N, count): the numbers of the others that each is most similar to."""
+    return (vectors @ others.T).topk(min(count, len(others)), dim=-1).indices

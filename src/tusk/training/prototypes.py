@@ -36,7 +36,7 @@ class PrototypeTraining:
         self.memory = memory
         self.ranks = ranks
         self.generator = generator
-        self.replaced = replaced  # called when prototypes stand for other types than before
+        self.replaced = replaced  # called when prototypes belong to other types than before
         self.started = config.training.prototype_start == "random"
 
     def train_step(self, descriptors: Tensor, step: int, before: float, progress: float) -> float | None:

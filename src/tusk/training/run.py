@@ -180,8 +180,8 @@ class Run:
         """How the run is doing."""
         health = validate(trainer.network, self.config, self.look.images, self.config.training.seed)
         figures = task_figures(trainer.network, self.config, self.look.images, self.look.truths, self.look.class_count)
-        log.look(trainer.step, {**asdict(health), "score": health.score, **figures})
-        self.show.look(trainer.step, health, self.config.model.types, figures)
+        log.validation(trainer.step, {**asdict(health), "score": health.score, **figures})
+        self.show.validation(trainer.step, health, self.config.model.types, figures)
         return health
 
     def _score(self, trainer: Trainer, health: ValidationFigures) -> float | None:

@@ -30,7 +30,7 @@ def stored_seeds(folder: Path) -> list[int]:
 
 
 def store_seeds(folder: Path, seeds: list[int]) -> None:
-    """Remember which seeds are to be trained in a folder."""
+    """Write down which seeds are to be trained in a folder."""
     atomic_write(folder / _FILE, json.dumps({"seeds": seeds}).encode())
 
 
