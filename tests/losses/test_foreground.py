@@ -40,15 +40,15 @@ def test_sides_that_the_stride_does_not_divide():
     assert background_residual(image, torch.zeros(1, 3, 9, 11), 2).shape == (2, 1, 5, 6)
 
 
-def test_scores_that_follow_lower_the_loss_and_flat_ones_stay_finite():
+def test_scores_that_follow_lower_the_loss_and_constant_ones_stay_finite():
     image, room = scene()
     residual = background_residual(image, room, 1)
     random = torch.rand(residual.shape, generator=torch.Generator().manual_seed(0))
-    same, other, flat = (
+    same, other, constant = (
         float(foreground_loss(score, residual, 1)) for score in (residual, random, torch.ones_like(residual))
     )
     assert same < 1e-5 < other
-    assert flat == 1
+    assert constant == 1
 
 
 def test_descent_puts_the_peak_in_the_middle_of_an_object():

@@ -50,11 +50,11 @@ def test_zero_for_equal_images_and_gradient_only_to_the_reconstruction(vgg_file)
     loss = load_perceptual_loss(vgg_file, side=48)
     image = torch.rand(2, 3, 24, 32)
     assert loss(image, image).item() == 0
-    painted = torch.rand(2, 3, 24, 32).requires_grad_()
-    value = loss(image, painted)
+    reconstruction = torch.rand(2, 3, 24, 32).requires_grad_()
+    value = loss(image, reconstruction)
     assert value.item() > 0
     value.backward()
-    assert painted.grad.abs().sum() > 0
+    assert reconstruction.grad.abs().sum() > 0
     assert all(not parameter.requires_grad for parameter in loss.parameters())
 
 

@@ -126,7 +126,7 @@ def test_names_are_checked():
         register_settings("my-loss", OtherConfig)
 
 
-def test_losses_stand_in_one_order_everywhere():
+def test_losses_are_in_one_order_everywhere():
     names = list(Config().losses.used())
     assert names == ["reconstruction", "feature_equivariance", "kmeans", "score_equivariance"]
     assert next(iter(load_config("clevr6").losses.used())) == "reconstruction"

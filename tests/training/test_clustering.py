@@ -35,9 +35,9 @@ def test_a_dead_type_takes_half_of_the_most_scattered():
     points = F.normalize(centres.repeat_interleave(40, 0) + noise, dim=-1)
     # Two kinds share prototype 2; prototype 3 is far from everything.
     prototypes = F.normalize(torch.stack([centres[0], centres[1], centres[2] + centres[3], -centres[0]]), dim=-1)
-    revived = restart_dead_prototypes(prototypes, points, seed=0, least=0.1)
-    assert torch.equal(revived[:2], prototypes[:2])
-    assert ((revived @ centres.T).amax(0) > 0.99).all()
+    restarted = restart_dead_prototypes(prototypes, points, seed=0, least=0.1)
+    assert torch.equal(restarted[:2], prototypes[:2])
+    assert ((restarted @ centres.T).amax(0) > 0.99).all()
 
 
 def test_living_types_are_left_alone():
@@ -87,9 +87,9 @@ def pictures(kinds, seed=0):
 
 
 @pytest.mark.parametrize("like", [0, 1, 2])
-def test_an_island_goes_where_its_looks_are(like):
+def test_a_separate_fragment_joins_the_cluster_that_it_looks_like(like):
     rng = np.random.default_rng(0)
-    kinds = np.repeat([0, 1, 2, 3], [300, 300, 300, 45])  # 3 is the island, far from all
+    kinds = np.repeat([0, 1, 2, 3], [300, 300, 300, 45])  # 3 is the fragment, far from all
     noise = torch.tensor(rng.normal(size=(len(kinds), 6))).float() * 0.1
     points = F.normalize(torch.eye(4, 6)[kinds] + noise, dim=-1)
     found = spectral_clusters(points, 3, seed=0, patches=pictures(np.where(kinds == 3, like, kinds)))
@@ -100,33 +100,33 @@ def test_an_island_goes_where_its_looks_are(like):
     assert (found.centres @ centre).max() > 0.99
 
 
-def island(patches, pieces, size=30):
-    """Clusters 0 and 1 of 200 in four pieces each, and an island that is in group 0 and looks like `looks`."""
+def with_fragment(patches, fragments, size=30):
+    """Clusters 0 and 1 of four fragments each, and a separate fragment of cluster 0 that may look like another."""
     kinds = np.repeat([0, 1, patches], [200, 200, size])
     labels = np.repeat([0, 1, 0], [200, 200, size])
-    parts = np.concatenate([np.arange(400) // 50, 8 + np.arange(size) * pieces // size])
+    parts = np.concatenate([np.arange(400) // 50, 8 + np.arange(size) * fragments // size])
     ties = (
         1.0 * (labels[:, None] == labels) * ((np.arange(len(labels)) < 400)[:, None] == (np.arange(len(labels)) < 400))
     )
     return labels, reassign_by_appearance(labels, parts, csr_matrix(ties), pictures(kinds))
 
 
-@pytest.mark.parametrize("pieces", [1, 2])
-def test_only_the_island_moves(pieces):
-    before, after = island(patches=1, pieces=pieces)
+@pytest.mark.parametrize("fragments", [1, 2])
+def test_only_the_separate_fragment_moves(fragments):
+    before, after = with_fragment(patches=1, fragments=fragments)
     assert np.array_equal(after[:400], before[:400]) and (after[400:] == 1).all()
 
 
-def test_an_island_stays_where_looks_agree_or_tell_nothing_or_it_is_tiny():
+def test_a_fragment_stays_where_patches_agree_or_decide_nothing_or_it_is_tiny():
     for patches, size in ((0, 30), (1, 1)):
-        before, after = island(patches=patches, pieces=1, size=size)
+        before, after = with_fragment(patches=patches, fragments=1, size=size)
         assert np.array_equal(after, before)
     labels, parts = np.repeat([0, 1, 0], [200, 200, 30]), np.repeat(np.arange(9), [50] * 8 + [30])
     noise = torch.randint(0, 256, (430, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     assert np.array_equal(reassign_by_appearance(labels, parts, csr_matrix(np.eye(430)), noise), labels)
 
 
-def test_a_rare_kind_is_not_taken_for_an_island():
+def test_a_rare_kind_is_not_taken_for_a_fragment_of_another():
     labels = np.repeat([0, 1, 2], [200, 200, 30])
     parts = np.repeat(np.arange(9), [50] * 8 + [30])
     patches = pictures(np.repeat([0, 1, 0], [200, 200, 30]))

@@ -14,15 +14,15 @@ def test_what_came_after_the_checkpoint_is_forgotten(tmp_path):
     log = RunLog(tmp_path, resumed_at=None)
     for step in range(1, 8):
         log.step(report(step))
-    log.look(3, {"agreement": 0.5})
-    log.look(6, {"agreement": 0.6, "both": 0.1})
+    log.validation(3, {"agreement": 0.5})
+    log.validation(6, {"agreement": 0.6, "both": 0.1})
     log.close()
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 8, "progr')  # a kill in the middle of a line
 
     log = RunLog(tmp_path, resumed_at=4)
     log.step(report(5))
-    log.look(6, {"agreement": 0.7, "both": 0.2})
+    log.validation(6, {"agreement": 0.7, "both": 0.2})
     log.close()
     lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == [1, 2, 3, 4, 5]

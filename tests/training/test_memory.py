@@ -15,7 +15,7 @@ def test_keeps_the_latest():
     assert memory.latest(3)[:, 0].tolist() == [4, 5, 5]
 
 
-def test_looks_stay_beside_their_descriptors():
+def test_patches_stay_beside_their_descriptors():
     memory = DescriptorMemory(5)
     for number in range(6):
         memory.add(torch.full((2, 1), float(number)), torch.full((2, 3, 16, 16), number, dtype=torch.uint8))
@@ -46,7 +46,7 @@ def test_newcomers_join_the_group_of_most_of_their_nearest():
     assert len(memory.groups) == len(memory) == 60
 
 
-def test_votes_are_the_shares_of_the_ten_nearest():
+def test_pseudo_labels_are_the_shares_of_the_ten_nearest():
     generator = torch.Generator().manual_seed(1)
     memory = DescriptorMemory(100)
     kept, new = (F.normalize(torch.randn(n, 4, generator=generator), dim=-1) for n in (80, 7))
@@ -59,14 +59,14 @@ def test_votes_are_the_shares_of_the_ten_nearest():
         assert row.tolist() == pytest.approx(expected)
 
 
-def test_voices_of_small_groups_count_for_more_where_groups_are_even():
+def test_members_of_small_clusters_count_for_more_where_clusters_are_even():
     memory = DescriptorMemory(100, even=True)
     memory.add(torch.ones(16, 1))
     memory.groups = torch.tensor([0] * 12 + [1] * 4)
     count = torch.bincount(memory.groups[(torch.ones(1, 1) @ torch.ones(1, 16)).topk(10).indices[0]], minlength=2)
     weighed = count / torch.tensor([1.5, 0.5])
     torch.testing.assert_close(memory.pseudo_labels(torch.ones(1, 1), 2)[0], weighed / weighed.sum())
-    memory.groups[12:15] = 0  # one of sixteen: its voice counts for two, not for eight
+    memory.groups[12:15] = 0  # one of sixteen: it counts for two, not for eight
     count = torch.bincount(memory.groups[(torch.ones(1, 1) @ torch.ones(1, 16)).topk(10).indices[0]], minlength=2)
     weighed = count / torch.tensor([15 / 8, 0.5])
     torch.testing.assert_close(memory.pseudo_labels(torch.ones(1, 1), 2)[0], weighed / weighed.sum())
