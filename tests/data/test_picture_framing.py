@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from tusk.data.picture_framing import fit_picture, frame_for
 
 from tusk.config import DataConfig
 from tusk.data.folder import FolderDataset
 from tusk.data.framing import place
 from tusk.data.images import Picture
-from tusk.data.picture_framing import fit_picture, frame_for
 
 SIDES = st.integers(1, 6000)
 

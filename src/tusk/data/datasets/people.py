@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tusk.data.dataset import Int64Array, Truth, UInt8Array
+from tusk.data.dataset import Dataset, Int64Array, Truth, UInt8Array
 from tusk.data.datasets.h36m import JOINT_NAMES
+from tusk.data.registry import Entry, Request, register
 from tusk.data.synthetic.people.activities import ACTIVITIES, act
 from tusk.data.synthetic.people.body import build, lowest
 from tusk.data.synthetic.people.looks import Looks, draw_bones, draw_looks
@@ -143,3 +144,10 @@ class People:
             person = person or self.person(index)
             self._last = index, render(person.shapes, person.camera, person.light)
         return self._last[1]
+
+
+def _open(request: Request) -> Dataset:
+    return People(split=request.half, count=request.count or 50_000, seed=request.seed, size=request.size or 112)
+
+
+register(Entry("people", "posed 3D figures, 32 joints", "made", True, _open))
