@@ -183,7 +183,7 @@ def test_ready_made_images_are_one_tile_or_none(sources):
     np.testing.assert_array_equal(one.image(0)[14:86, 2:98], photograph(96, 72, 0))
     halved = opened("folder", sources["folder"], DataConfig(size=48, fit="tiles", scale=0.5))
     assert halved.image(0).shape == (48, 48, 3)
-    with pytest.raises(UsageError, match="gives 4 tiles of 50 pixels"):
+    with pytest.raises(UsageError, match="4 tiles of 50 pixels would come out of 96x72"):
         opened("folder", sources["folder"], DataConfig(size=50, fit="tiles")).image(0)
 
 

@@ -32,6 +32,7 @@ class Framed:
 
     def __init__(self, dataset: Dataset, framing: Framing, seed: int = 0) -> None:
         self.original, self.framing, self.seed = dataset, framing, seed
+        self._last = -1, (0, 0)  # an image, its width and height: mostly its truth is asked for next
 
     @property
     def name(self) -> str:
@@ -50,7 +51,15 @@ class Framed:
         else:
             pixels = self.original.image(index)
             picture = Picture(pixels, pixels.shape[1], pixels.shape[0])
-        placement = self.placement(index, picture.original_width, picture.original_height)
+        width, height = picture.original_width, picture.original_height
+        self._last = index, (width, height)
+        placement = self.placement(index, width, height)
+        if self.framing.fit == "pad" and placement.columns < width:
+            raise UsageError(
+                "data.size",
+                f"images of {width}x{height} do not fit in {self.framing.size} pixels without scaling",
+                f"give at least {max(width, height)}, or another data.fit",
+            )
         (image,) = self.framing.render(picture, [placement])
         return in_three(image)
 
@@ -63,24 +72,24 @@ class Framed:
 
     def placement(self, index: int, width: int, height: int) -> Placement:
         """Where image `index`, of that size, lies in the square."""
-        size, fit = self.framing.size, self.framing.fit
-        if fit == "pad" and max(width, height) > size:
-            raise UsageError(
-                "data.size",
-                f"images of {width}x{height} do not fit in {size} pixels without scaling",
-                f"give at least {max(width, height)}, or another data.fit",
-            )
         placements = self.framing.places(width, height, np.random.default_rng((self.seed, index % len(self))))
         if len(placements) > 1:
-            why = f"an image of {width}x{height} gives {len(placements)} tiles of {size} pixels, and its truth one"
-            raise UsageError("data.fit", why, "use 'letterbox' or 'centre-crop', or a folder of pictures")
+            why = (
+                f"{len(placements)} tiles of {self.framing.size} pixels would come out of {width}x{height}"
+            )
+            raise UsageError("data.fit", f"{why}, but its truth cannot be cut", "use tiles with a folder of pictures")
         return placements[0]
 
     def _size(self, index: int, mask: UInt8Array | None) -> tuple[int, int]:
-        """(width, height) of an image, without decoding it where that can be had."""
-        if mask is None and isinstance(self.original, OfFiles):
+        """(width, height) of an image, without making or decoding it again where that can be had."""
+        if mask is not None:
+            return mask.shape[1], mask.shape[0]
+        last, size = self._last
+        if last == index:
+            return size
+        if isinstance(self.original, OfFiles):
             return image_size(self.original.picture_file(index))
-        height, width = (self.original.image(index) if mask is None else mask).shape[:2]
+        height, width = self.original.image(index).shape[:2]
         return width, height
 
 
