@@ -42,7 +42,7 @@ class _Image:
 class FolderDataset:
     """Pictures from a folder, a file, a pattern or a list (see `find_files`), as (size, size, 3) images.
 
-    Every picture is decoded once, framed (see `Framing`) and kept in a cache on disk, whence `image` reads.
+    Every picture is decoded once, framed (see `Framing`) and kept in a cache on disk, which `image` reads.
     The files themselves are never changed. What cannot be read is left out and listed in `skipped_csv`; if that is more
     than half of the files, the source is not what it was taken for, and a DataError says so.
 

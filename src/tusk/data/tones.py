@@ -1,6 +1,6 @@
 """Pixels of any kind as RGB bytes: deep grey, floats, palettes, inks and transparency.
 
-Every rule looks at nothing but the one picture, so that a picture gives the same bytes in whatever company it is read.
+Every rule depends on the one picture alone, so that a picture gives the same bytes in whatever company it is read.
 """
 
 from __future__ import annotations

@@ -74,9 +74,7 @@ class Framed:
         """Where image `index`, of that size, lies in the square."""
         placements = self.framing.places(width, height, np.random.default_rng((self.seed, index % len(self))))
         if len(placements) > 1:
-            why = (
-                f"{len(placements)} tiles of {self.framing.size} pixels would come out of {width}x{height}"
-            )
+            why = f"{len(placements)} tiles of {self.framing.size} pixels would come out of {width}x{height}"
             raise UsageError("data.fit", f"{why}, but its truth cannot be cut", "use tiles with a folder of pictures")
         return placements[0]
 
