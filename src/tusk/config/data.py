@@ -25,8 +25,9 @@ class DataConfig(Part):
     fit: Fit = "centre-crop"
     """How an image comes to that size. `centre-crop`: its largest square, scaled; `random-crop`: such a square
     anywhere; in use the rest of the picture is kept, at the same scale. `letterbox`: all of it, scaled, with black
-    bars. `pad`: unscaled, in the middle of a black square. `tiles` cuts a large picture of your own, unscaled, into
-    squares: `model.keypoints` is then for one tile, and in use a picture is cut into tiles that overlap."""
+    bars. `pad`: unscaled, in the middle of a black square; a picture of your own that is larger is letterboxed.
+    `tiles` cuts a large picture of your own, unscaled, into squares: `model.keypoints` is then for one tile, and in use
+    a picture is cut into tiles that overlap."""
     scale: Annotated[float, Field(gt=0, le=16)] = 1.0
     """Pictures are scaled by this before they are cut into tiles, so that things come to about `model.window`."""
     contrast: Contrast = "own"
