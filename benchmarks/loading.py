@@ -19,7 +19,7 @@ from PIL import Image
 
 from tusk.data.dataset import Truth, UInt8Array
 from tusk.data.folder import FolderDataset
-from tusk.data.framing import place, render
+from tusk.data.framing import Framing, place
 from tusk.data.images import read_picture
 from tusk.data.loader import Loader
 
@@ -41,7 +41,7 @@ class DecodedEachTime:
     def image(self, index: int) -> UInt8Array:
         picture = read_picture(self.files[index], smallest_side=2 * SIZE)
         where = place(picture.original_width, picture.original_height, SIZE, "centre-crop", np.random.default_rng(0))
-        return render(picture, where, SIZE, grey=False)
+        return Framing(SIZE).render(picture, [where])[0]
 
     def truth(self, index: int) -> Truth | None:  # noqa: ARG002
         return None

@@ -344,7 +344,7 @@ def test_a_folder_that_cannot_be_listed_is_named(
     assert (len(dataset), listed(dataset)) == (10, [("closed", "the folder cannot be read (Permission denied)")])
 
 
-def test_pieces_are_the_pictures_own_pixels(tmp_path: Path, decoded: list[str]) -> None:
+def test_tiles_are_the_pictures_own_pixels(tmp_path: Path, decoded: list[str]) -> None:
     (tmp_path / "photos").mkdir()
     rng = np.random.default_rng(0)
     pictures = {name: rng.integers(0, 256, shape, dtype=np.uint8) for name, shape in _SHAPES.items()}
@@ -368,7 +368,7 @@ def test_pieces_are_the_pictures_own_pixels(tmp_path: Path, decoded: list[str]) 
     assert decoded == [] and len(again) == len(dataset)
     assert len(opened(scale=0.5)) == 2 + 1 + 1
 
-    # A shard that is gone takes all pieces of its pictures with it, not some.
+    # A shard that is gone takes all tiles of its pictures with it, not some.
     for index in (tmp_path / "cache").glob("*/*.json"):
         index.unlink()
     decoded.clear()
@@ -378,7 +378,7 @@ def test_pieces_are_the_pictures_own_pixels(tmp_path: Path, decoded: list[str]) 
 _SHAPES = {"a.png": (20, 40, 3), "b.png": (16, 9, 3), "c.png": (17, 16, 3)}
 
 
-def test_pieces_of_many_pictures_fill_several_shards(
+def test_tiles_of_many_pictures_fill_several_shards(
     photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tusk.data.cache, "_SHARD_IMAGES", 7)
@@ -390,7 +390,7 @@ def test_pieces_of_many_pictures_fill_several_shards(
 
 
 def test_full_contrast_is_that_of_the_whole_picture(tmp_path: Path) -> None:
-    """Its two pieces keep the difference between them."""
+    """Its two tiles keep the difference between them."""
     pixels = np.zeros((8, 16, 3), np.uint8)
     pixels[:, :8], pixels[:, 8:] = 60, 110
     pixels[:, 12:] = 160

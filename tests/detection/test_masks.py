@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tusk.config import Config, DataConfig
-from tusk.data.picture_framing import frame_for
+from tusk.data.framing import frame_for
 from tusk.detection import masks
 from tusk.detection.masks import mask_map
 from tusk.export.rle import packed, run_lengths

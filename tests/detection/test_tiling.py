@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.detection.bright import blob, bright_model
 from tusk.config import DataConfig
+from tusk.data.framing import fit_picture
 from tusk.data.images import Picture
-from tusk.data.picture_framing import fit_picture
 from tusk.detection.detections import Detections
 from tusk.detection.tiling import Span, cut_tiles, in_original, join
 

@@ -58,11 +58,11 @@ def test_celeba_is_fitted_on_the_training_images_of_mafl(request, monkeypatch, t
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     job = prepare(model(size=32, fit="centre-crop"), EvaluationRequest("celeba", source=str(folder)), silent)
     assert job.training is not None
-    assert job.training.dataset.files == ["000001.jpg", "000003.jpg"]
-    assert job.sample.dataset.files == ["000008.jpg", "000009.jpg"]
+    assert job.training.dataset.original.files == ["000001.jpg", "000003.jpg"]
+    assert job.sample.dataset.original.files == ["000008.jpg", "000009.jpg"]
     assert evaluate(job).images == 2
     official = EvaluationRequest("celeba", source=str(folder), split="official-test")
-    assert prepare(model(size=32, fit="centre-crop"), official, silent).sample.dataset.files[0] == "000009.jpg"
+    assert prepare(model(size=32, fit="centre-crop"), official, silent).sample.dataset.original.files[0] == "000009.jpg"
 
 
 class WithoutTruth(Tetrominoes):

@@ -45,7 +45,7 @@ class Stamp:
     path: str
     size: int
     modified: int  # nanoseconds
-    piece: int = 0  # which image of it, where it gives several
+    tile: int = 0  # which tile of it, where it gives several
 
     @staticmethod
     def of(path: Path) -> Stamp | None:
@@ -139,8 +139,8 @@ class PixelCache:
         try:
             files = json.loads(index.read_bytes())
             stamped = [
-                (Stamp(str(path), int(size), int(at), int(piece)), int(w), int(h))
-                for path, size, at, piece, w, h in files
+                (Stamp(str(path), int(size), int(at), int(tile)), int(w), int(h))
+                for path, size, at, tile, w, h in files
             ]
             images = _mapped(index.with_suffix(".npy"))
         except (OSError, EOFError, ValueError, TypeError):

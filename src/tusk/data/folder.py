@@ -10,18 +10,18 @@ import os
 import zlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
 
+from tusk.config.data import Contrast, Fit
 from tusk.data.cache import Entry, PixelCache, Row, Stamp, default_cache_dir
 from tusk.data.dataset import Truth, UInt8Array
-from tusk.data.framing import Fit, Placement, place, place_tiles, render_each
+from tusk.data.framing import Framing, Placement, in_three
 from tusk.data.images import read_picture
 from tusk.data.sources import Skipped, find_files
-from tusk.data.tones import Contrast, to_full_contrast
 from tusk.errors import DataError, UsageError, nearest
 
 Progress = Callable[[int, int], None]  # images done, images in all
@@ -35,14 +35,14 @@ class _Image:
     """One image of the dataset."""
 
     file: Path
-    piece: int  # of the file's
+    tile: int  # of the file's
     entry: Entry
 
 
 class FolderDataset:
     """Pictures from a folder, a file, a pattern or a list (see `find_files`), as (size, size, 3) images.
 
-    Every picture is decoded once, fitted to the square (see `place`) and kept in a cache on disk, whence `image` reads.
+    Every picture is decoded once, framed (see `Framing`) and kept in a cache on disk, which `image` reads.
     The files themselves are never changed. What cannot be read is left out and listed in `skipped_csv`; if that is more
     than half of the files, the source is not what it was taken for, and a DataError says so.
 
@@ -73,14 +73,14 @@ class FolderDataset:
             raise UsageError(f"fit '{fit}'", "is not known", nearest(fit, get_args(Fit)))
         if size < 1:
             raise UsageError(f"size {size}", "is not a number of pixels", "give at least 1")
-        self.size, self.fit, self.scale, self.contrast, self.grey, self.seed = size, fit, scale, contrast, grey, seed
+        self.framing, self.seed = Framing(size, fit, scale, contrast, grey), seed
         self._source = find_files(source)
         if not self._source.files and not self._source.unreadable:
             raise DataError(str(source), "there are no pictures in it", "check the path, or name another folder")
 
         # The seed matters to random crops alone; all other fits share one cache.
         chance = seed if fit == "random-crop" else None
-        options = [_CACHE_VERSION, str(self._source.origin), size, fit, scale, contrast, grey, chance]
+        options = [_CACHE_VERSION, str(self._source.origin), *astuple(self.framing), chance]
         key = hashlib.sha256(json.dumps(options).encode()).hexdigest()[:16]
         folder = Path(cache_dir or default_cache_dir()).absolute() / f"{self._source.name[:40]}-{key}"
         self._cache = PixelCache(folder, (size, size, 1 if grey else 3))
@@ -106,8 +106,7 @@ class FolderDataset:
         return len(self._images)
 
     def image(self, index: int) -> UInt8Array:
-        pixels = self._cache.pixels(self._images[index].entry)
-        return np.repeat(pixels, 3, axis=2) if self.grey else pixels
+        return in_three(self._cache.pixels(self._images[index].entry))
 
     def truth(self, index: int) -> Truth | None:  # noqa: ARG002 - the protocol asks for it
         return None
@@ -119,7 +118,7 @@ class FolderDataset:
     def placement(self, index: int) -> Placement:
         """Where image `index` lies in its file, to bring points back to the file's own pixels."""
         image = self._images[index]
-        return self._places(image.file, image.entry.original_width, image.entry.original_height)[image.piece]
+        return self._places(image.file, image.entry.original_width, image.entry.original_height)[image.tile]
 
     def _fill(self, progress: Progress | None) -> tuple[list[_Image], list[Skipped]]:
         """Decode what the cache does not hold yet; then the images of all files that can be read, and the others."""
@@ -130,8 +129,8 @@ class FolderDataset:
         done = len(files) - len(missing)
         if progress:
             progress(done, len(files))
-        # A large picture may give thousands of pieces: no more of them in memory than are decoded at once.
-        together = _DECODING_THREADS if self.fit == "tiles" else self._cache.shard_images
+        # A large picture may give thousands of tiles: no more of them in memory than are decoded at once.
+        together = _DECODING_THREADS if self.framing.fit == "tiles" else self._cache.shard_images
         with ThreadPoolExecutor(_DECODING_THREADS) as pool:
             for start in range(0, len(missing), together):
                 part = missing[start : start + together]
@@ -153,32 +152,27 @@ class FolderDataset:
         first = None if stamp is None else self._cache.find(stamp)
         if first is None or stamp is None:
             return []
-        if self.fit != "tiles":
+        if self.framing.fit != "tiles":
             return [_Image(file, 0, first)]
         number = len(self._places(file, first.original_width, first.original_height))
-        entries = [self._cache.find(replace(stamp, piece=piece)) for piece in range(number)]
-        found = [_Image(file, piece, entry) for piece, entry in enumerate(entries) if entry is not None]
-        return found if len(found) == len(entries) else []
+        entries = [self._cache.find(replace(stamp, tile=tile)) for tile in range(number)]
+        found = [_Image(file, tile, entry) for tile, entry in enumerate(entries) if entry is not None]
+        return found if len(found) == number else []
 
     def _decode(self, file: Path, stamp: Stamp | None) -> list[Row] | Skipped:
         try:
-            # Twice the size leaves the resampling enough to average over, and is still far below a photograph's own.
-            picture = read_picture(file, smallest_side=None if self.fit == "tiles" else 2 * self.size)
+            picture = read_picture(file, smallest_side=self.framing.smallest_side)
         except DataError as error:
             return Skipped(file, error.why)
         if stamp is None:
             return Skipped(file, "the file appeared only while the others were being read")
-        if self.contrast == "full":
-            picture = replace(picture, pixels=to_full_contrast(picture.pixels))
         width, height = picture.original_width, picture.original_height
-        pieces = render_each(picture, self._places(file, width, height), self.size, self.grey)
-        return [Row(replace(stamp, piece=piece), width, height, pixels) for piece, pixels in enumerate(pieces)]
+        tiles = self.framing.render(picture, self._places(file, width, height))
+        return [Row(replace(stamp, tile=tile), width, height, pixels) for tile, pixels in enumerate(tiles)]
 
     def _places(self, file: Path, width: int, height: int) -> list[Placement]:
-        if self.fit == "tiles":
-            return place_tiles(width, height, self.size, self.scale)
         name = zlib.crc32(os.fsencode(self._source.label(file)))
-        return [place(width, height, self.size, self.fit, np.random.default_rng((self.seed, name)))]
+        return self.framing.places(width, height, np.random.default_rng((self.seed, name)))
 
 
 def _as_csv(skipped: Sequence[Skipped]) -> bytes:

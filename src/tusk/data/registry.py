@@ -1,18 +1,20 @@
-"""Every dataset by its name: what it is, where it comes from, how to open it."""
+"""Every dataset by its name. A dataset is one file in `data/datasets/`, or a module anywhere, that calls `register`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tusk.config import DataConfig
+from tusk.config.data import Contrast, Fit
+from tusk.data import datasets
 from tusk.data.dataset import Dataset
-from tusk.data.tones import Contrast
-from tusk.errors import DataError, UsageError, nearest
+from tusk.errors import UsageError, nearest
 
-Fit = Literal["letterbox", "centre-crop", "random-crop", "pad", "tiles"]
 Progress = Callable[[int, int], None]
 
 
@@ -22,14 +24,28 @@ class Request:
 
     source: str | None = None  # folder, file, glob or list with the originals; None where tusk makes the images
     split: str = "train"
-    size: int | None = None  # side of the square images; None for the dataset's own
+    size: int | None = None  # side of the square images; None for the dataset's own images, as they are
     count: int | None = None  # how many to make; None for the dataset's own number
     seed: int = 0
     fit: Fit = "centre-crop"
-    scale: float = 1.0  # of pictures that are cut into pieces
+    scale: float = 1.0  # of pictures that are cut into tiles
     contrast: Contrast = "own"
     grey: bool = False
     progress: Progress | None = None  # called with images done and images in all while a folder is read
+
+    @property
+    def half(self) -> Literal["train", "test"]:
+        """The split of a dataset that has just the two."""
+        if self.split not in ("train", "test"):
+            hint = nearest(self.split, ("train", "test"))
+            raise UsageError(f"split '{self.split}'", "there is no such split", hint)
+        return "train" if self.split == "train" else "test"
+
+    def folder(self, name: str, what: str, instead: str) -> Path:
+        """The source, for a dataset that cannot do without."""
+        if self.source is None:
+            raise UsageError(name, f"it needs {what}", f"name the folder, or use '{instead}', which tusk makes itself")
+        return Path(self.source)
 
 
 def request_for(data: DataConfig, *, source: str | None, split: str, seed: int) -> Request:
@@ -48,35 +64,88 @@ def request_for(data: DataConfig, *, source: str | None, split: str, seed: int) 
 
 @dataclass(frozen=True)
 class Entry:
-    """One dataset that tusk knows by name."""
+    """One dataset that tusk knows by name.
+
+    `open` gives its images as they are, of any size, or drawn at the request's size; `open_dataset` frames them.
+    """
 
     name: str
     summary: str
     origin: str  # where its images come from, in words
     made: bool  # tusk can make it from nothing
     open: Callable[[Request], Dataset]
-    scattered: bool = False  # things lie anywhere: a piece of an image is as good as a whole one
+    scattered: bool = False  # things lie anywhere: a tile of an image is as good as a whole one
+    framed: bool = False  # `open` frames the images itself
+
+
+class _Registry(Mapping[str, Entry]):
+    """Name -> dataset. The files in `data/datasets/` are imported, and register themselves, when it is first read."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._complete = False
+
+    def add(self, entry: Entry) -> None:
+        # Our own files register while they are being imported; for all others our names come first.
+        if not str(getattr(entry.open, "__module__", "")).startswith(f"{datasets.__name__}."):
+            self._import_own()
+        if entry.name in self._entries:
+            raise UsageError(f"dataset '{entry.name}'", "there is one of that name already", "choose another name")
+        self._entries[entry.name] = entry
+
+    def __getitem__(self, name: str) -> Entry:
+        self._import_own()
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._import_own()
+        return iter(sorted(self._entries))
+
+    def __len__(self) -> int:
+        self._import_own()
+        return len(self._entries)
+
+    def _import_own(self) -> None:
+        if not self._complete:
+            self._complete = True
+            for module in pkgutil.iter_modules(datasets.__path__):
+                importlib.import_module(f"{datasets.__name__}.{module.name}")
+
+
+DATASETS = _Registry()
+
+
+def register(entry: Entry) -> None:
+    """Make a dataset known by its name; a name that is taken is refused."""
+    DATASETS.add(entry)
+
+
+def list_datasets() -> list[str]:
+    """The names of all datasets, in order."""
+    return list(DATASETS)
 
 
 def open_dataset(name: str, request: Request) -> Dataset:
-    """The dataset of that name, at the size that is asked for."""
+    """The dataset of that name, framed to the size that is asked for."""
     if name not in DATASETS:
         raise UsageError(f"dataset '{name}'", "there is no such dataset", nearest(name, DATASETS))
-    dataset = _open_packed(request) if is_packed(request.source) else DATASETS[name].open(request)
+    packed = is_packed(request.source)
+    dataset = _open_packed(request) if packed else DATASETS[name].open(request)
+    if request.size is not None and (packed or not DATASETS[name].framed):
+        from tusk.data.framing import Framed, Framing
+
+        framing = Framing(request.size, request.fit, request.scale, request.contrast, request.grey)
+        dataset = Framed(dataset, framing, request.seed)
     if request.count is not None and request.count < len(dataset):
         dataset = First(dataset, request.count)
-    if request.size is None or len(dataset) == 0 or dataset.image(0).shape[:2] == (request.size, request.size):
-        return dataset
-    from tusk.data.fitted import Fitted
-
-    return Fitted(dataset, request.size, "pad" if request.fit == "pad" else "scale")
+    return dataset
 
 
 class First:
     """The first images of a dataset."""
 
     def __init__(self, dataset: Dataset, count: int) -> None:
-        self._dataset, self._count = dataset, count
+        self.original, self._count = dataset, count
         self.name, self.class_names = dataset.name, dataset.class_names
         self.image, self.truth = dataset.image, dataset.truth
 
@@ -84,108 +153,14 @@ class First:
         return self._count
 
 
-def _digits(request: Request) -> Dataset:
-    from tusk.data.datasets.digits import Digits
-
-    return Digits(split=_half(request), count=request.count or 50_000, seed=request.seed)
-
-
-def _mnist_hard(request: Request) -> Dataset:
-    from tusk.data.datasets.mnist import MnistHard
-    from tusk.data.datasets.mnist_authors import MnistHardReleased, is_released_layout
-    from tusk.data.fetch import default_data_dir
-
-    folder = default_data_dir() / "mnist" if request.source is None else Path(request.source)
-    if request.source is None and not folder.is_dir():
-        raise DataError("mnist-hard", f"MNIST is not in {folder}", "run 'tusk data get mnist', or name its folder")
-    if is_released_layout(folder):
-        return MnistHardReleased(folder, split=_half(request))
-    return MnistHard(folder, split=_half(request), count=request.count or 50_000, seed=request.seed)
-
-
-def _tetrominoes(request: Request) -> Dataset:
-    from tusk.data.datasets.tetrominoes import Tetrominoes, read_tetrominoes
-
-    if request.source is None:
-        return Tetrominoes(split=_half(request), count=request.count, seed=request.seed)
-    return read_tetrominoes(Path(request.source), _half(request))
-
-
-def _clevr(request: Request, split: str, most: int) -> Dataset:
-    from tusk.data.datasets.clevr_made import ClevrMade
-    from tusk.data.datasets.clevr_original import read_clevr
-    from tusk.data.datasets.clevr_scenes import ClevrScenes
-
-    size = request.size or 128
-    if request.source is None:
-        fewest = 3 if most <= 6 else 7
-        count = request.count or (50_000 if request.split == "train" else 10_000)
-        return ClevrMade(
-            split=_half(request), count=count, seed=request.seed, size=size, min_objects=fewest, max_objects=most
-        )
-    source = Path(request.source)
-    if source.is_dir():
-        return ClevrScenes(source, split=split, size=request.size)
-    return read_clevr(source, split, size=size)
-
-
-def _clevr6(request: Request) -> Dataset:
-    return _clevr(request, request.split, 6)
-
-
-def _clevr10(request: Request) -> Dataset:
-    return _clevr(request, "clevr10", 10)
-
-
-def _celeba(request: Request) -> Dataset:
-    from tusk.data.datasets.celeba import CelebA
-
-    folder = _needs_source("celeba", "the official in-the-wild release", "faces", request)
-    split = "mafl-test" if request.split == "test" else request.split
-    return CelebA(folder, split=split, size=request.size or 80)
-
-
-def _mtfl(request: Request) -> Dataset:
-    from tusk.data.datasets.mtfl import Mtfl
-
-    return Mtfl(_needs_source("mtfl", "the folder with landmarks.csv", "faces", request), split=request.split)
-
-
-def _faces(request: Request) -> Dataset:
-    from tusk.data.datasets.faces import Faces
-
-    return Faces(split=_half(request), count=request.count or 50_000, seed=request.seed, size=request.size or 80)
-
-
-def _h36m(request: Request) -> Dataset:
-    from tusk.data.datasets.h36m import H36M
-
-    folder = _needs_source("h36m", "the preprocessed images and joints", "people", request)
-    return H36M(folder, split=request.split, size=request.size or 112)
-
-
-def _people(request: Request) -> Dataset:
-    from tusk.data.datasets.people import People
-
-    return People(split=_half(request), count=request.count or 50_000, seed=request.seed, size=request.size or 112)
-
-
-def _folder(request: Request) -> Dataset:
-    from tusk.data.folder import FolderDataset
-
-    if request.source is None:
-        raise UsageError("data.source", "no pictures were named", "give a folder, a file, a pattern or a list of files")
-    fit = "letterbox" if request.fit == "pad" else request.fit
-    return FolderDataset(
-        request.source,
-        size=request.size or 80,
-        fit=fit,
-        scale=request.scale,
-        contrast=request.contrast,
-        grey=request.grey,
-        seed=request.seed,
-        progress=request.progress,
-    )
+def check_data(data: DataConfig) -> None:
+    """Refuse settings that would have no effect on these images."""
+    pictures = data.dataset in DATASETS and DATASETS[data.dataset].framed
+    if data.fit == "tiles" and (not pictures or is_packed(None if data.source is None else str(data.source))):
+        raise UsageError("data.fit", "'tiles' is for picture files, and these images are ready-made", "leave it out")
+    if data.scale != 1 and data.fit != "tiles":
+        why = f"{data.scale:g} has no effect with data.fit '{data.fit}', which scales by itself"
+        raise UsageError("data.scale", why, "leave it out, or set data.fit to 'tiles'")
 
 
 def _open_packed(request: Request) -> Dataset:
@@ -196,51 +171,3 @@ def _open_packed(request: Request) -> Dataset:
 
 def is_packed(source: str | None) -> bool:
     return source is not None and Path(source).suffix in (".h5", ".hdf5") and Path(source).is_file()
-
-
-def _half(request: Request) -> Literal["train", "test"]:
-    """The split of a dataset that has just the two."""
-    if request.split not in ("train", "test"):
-        hint = nearest(request.split, ("train", "test"))
-        raise UsageError(f"split '{request.split}'", "there is no such split", hint)
-    return "train" if request.split == "train" else "test"
-
-
-def _needs_source(name: str, what: str, instead: str, request: Request) -> Path:
-    if request.source is None:
-        raise UsageError(name, f"it needs {what}", f"name the folder, or use '{instead}', which tusk makes itself")
-    return Path(request.source)
-
-
-DATASETS = {
-    entry.name: entry
-    for entry in (
-        Entry("folder", "your own pictures", "a folder, file, glob or list", False, _folder),
-        Entry(
-            "digits",
-            "nine small handwritten digits on a canvas",
-            "made from scikit-learn's digits",
-            True,
-            _digits,
-            scattered=True,
-        ),
-        Entry(
-            "mnist-hard",
-            "nine MNIST digits on a canvas",
-            "'tusk data get mnist', or your own files",
-            True,
-            _mnist_hard,
-            scattered=True,
-        ),
-        Entry(
-            "tetrominoes", "three coloured pieces on black", "made, or the original TFRecord file", True, _tetrominoes
-        ),
-        Entry("clevr6", "scenes of 3 to 6 solids", "made, a scenes folder, or the TFRecord file", True, _clevr6),
-        Entry("clevr10", "scenes of up to 10 solids", "made, a scenes folder, or the TFRecord file", True, _clevr10),
-        Entry("celeba", "faces in the wild, 5 landmarks", "the official release", False, _celeba),
-        Entry("mtfl", "small faces in the wild, 5 landmarks", "a folder with landmarks.csv", False, _mtfl),
-        Entry("faces", "drawn faces, 5 landmarks", "made", True, _faces),
-        Entry("h36m", "people, 32 joints", "preprocessed Human3.6M", False, _h36m),
-        Entry("people", "posed 3D figures, 32 joints", "made", True, _people),
-    )
-}

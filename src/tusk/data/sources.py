@@ -37,8 +37,8 @@ class Source:
 
 def natural_key(name: str) -> tuple[tuple[tuple[int, int | str], ...], str]:
     """Sorts as people count: img2 before img10, and capitals beside small letters."""
-    pieces = re.split(r"(\d+)", name.replace("/", "\0").casefold())
-    return tuple((0, int(piece)) if i % 2 else (1, piece) for i, piece in enumerate(pieces)), name
+    parts = re.split(r"(\d+)", name.replace("/", "\0").casefold())
+    return tuple((0, int(part)) if i % 2 else (1, part) for i, part in enumerate(parts)), name
 
 
 def find_files(source: str | Path) -> Source:

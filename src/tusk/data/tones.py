@@ -1,11 +1,11 @@
 """Pixels of any kind as RGB bytes: deep grey, floats, palettes, inks and transparency.
 
-Every rule looks at nothing but the one picture, so that a picture gives the same bytes in whatever company it is read.
+Every rule depends on the one picture alone, so that a picture gives the same bytes in whatever company it is read.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from PIL import Image
 
 from tusk.data.dataset import UInt8Array
 
-Contrast = Literal["own", "full"]
 # Shares of a picture's values that full contrast cuts off, and the least difference that it makes black and white of.
 _DARKEST, _BRIGHTEST, _LEAST_CONTRAST = 0.005, 0.002, 16
 
@@ -22,7 +21,7 @@ def to_rgb(image: Image.Image) -> UInt8Array:
     """(H, W, 3) of a picture that Pillow has decoded.
 
     Transparent pixels lie on black. The colour stored under full transparency is whatever the writing program left,
-    so it cannot be kept; black is what the letterbox pads with and what pictures with a removed background stand on.
+    so it cannot be kept; black is what the letterbox pads with and what pictures with a removed background lie on.
     """
     if image.mode == "F" or image.mode.startswith("I"):
         return np.repeat(to_eight_bits(np.asarray(image))[:, :, None], 3, axis=2)
@@ -36,7 +35,7 @@ def to_full_contrast(pixels: UInt8Array) -> UInt8Array:
     """(H, W, 3) with its darkest pixels black and its brightest white; all channels alike, so that hues stay.
 
     A few pixels beyond either end are cut off: dust and dead pixels are no measure of brightness. A picture with hardly
-    any contrast is not stretched until its noise looks like things.
+    any contrast is not stretched until its noise is as strong as things.
     """
     counts = np.bincount(pixels.ravel(), minlength=256).cumsum()
     low = int(np.searchsorted(counts, _DARKEST * counts[-1], side="right"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from tusk.data.picture_framing import FittedPicture
+from tusk.data.framing import FittedPicture
 from tusk.data.sources import Source
 from tusk.detection.detections import Detections
 from tusk.detection.ledger import Ledger

@@ -13,9 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tusk.data.framing import Placement
+from tusk.data.framing import FittedPicture, Frame, Placement, fit_picture
 from tusk.data.images import read_picture
-from tusk.data.picture_framing import FittedPicture, Frame, fit_picture
 from tusk.detection.detections import Detections
 from tusk.detection.gain import gains
 from tusk.detection.inputs import OneImage, each, is_one, to_picture

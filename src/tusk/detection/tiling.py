@@ -14,7 +14,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from tusk.data.dataset import UInt8Array
-from tusk.data.picture_framing import FittedPicture
+from tusk.data.framing import FittedPicture
 from tusk.detection.detections import BoolArray, Detections, FloatArray, Int64Array, UInt16Array
 
 

@@ -9,6 +9,7 @@ from PIL import Image
 import tusk.data.datasets.celeba.index as celeba_index
 from tusk.data.dataset import Dataset
 from tusk.data.datasets.celeba import CelebA
+from tusk.data.framing import Framed, Framing
 from tusk.errors import DataError, UsageError
 
 LANDMARKS = "lefteye_x lefteye_y righteye_x righteye_y nose_x nose_y leftmouth_x leftmouth_y rightmouth_x rightmouth_y"
@@ -93,9 +94,10 @@ def test_filter_is_the_share_of_the_picture(folder: Path, cache: Path) -> None:
 
 @pytest.mark.parametrize("size", [32, 80, 112])
 def test_image_and_truth_agree(folder: Path, cache: Path, size: int) -> None:
-    data = CelebA(folder, size=size, cache=cache)
+    data = CelebA(folder, cache=cache)
+    framed = Framed(data, Framing(size, "letterbox"))
     for index, i in enumerate(numbers(data)):
-        image, truth = data.image(index), data.truth(index)
+        image, truth = framed.image(index), framed.truth(index)
         width, height, x, y, wide, high = face(i)
         assert image.shape == (size, size, 3) and image.dtype == np.uint8
         assert truth.points is not None and truth.points.shape == (5, 2) and truth.points.dtype == np.float32
@@ -104,10 +106,12 @@ def test_image_and_truth_agree(folder: Path, cache: Path, size: int) -> None:
         rows, columns = np.mgrid[:size, :size]
         middle = [(red * columns).sum() / red.sum(), (red * rows).sum() / red.sum()]
         assert np.abs(truth.points[0] - middle).max() < 0.15
-        assert truth.points[4] == pytest.approx([58.5 * size / width - 0.5, -2.5 * size / height - 0.5], abs=1e-4)
+        placement = framed.placement(index, width, height)
+        assert truth.points[4] == pytest.approx(placement.to_network([58, -3]), abs=1e-4)  # beyond the picture's edge
         assert truth.boxes is not None and truth.boxes.shape == (1, 4)
-        corners = [x * size / width, y * size / height, (x + wide) * size / width, (y + high) * size / height]
-        assert truth.boxes[0] == pytest.approx([value - 0.5 for value in corners], abs=1e-4)
+        corners = placement.to_network([[x - 0.5, y - 0.5], [x + wide - 0.5, y + high - 0.5]])
+        assert truth.boxes[0] == pytest.approx(corners.ravel(), abs=1e-4)
+        assert data.image(index).shape == (height, width, 3) and data.truth(index).points[0].tolist() == [*eye(i)]
         assert truth.classes is not None and truth.classes.tolist() == [0, 1, 2, 3, 4]
     assert data.class_names == ("left eye", "right eye", "nose", "left mouth corner", "right mouth corner")
     for index in (-1, len(data)):
@@ -163,7 +167,7 @@ def test_other_places_of_images_and_lists(folder: Path, cache: Path, place: str)
     for name in ("training.txt", "testing.txt"):
         (folder / name).rename(folder / place / name)
     data = CelebA(folder, cache=cache)
-    assert numbers(data) == expected and data.image(0).shape == (80, 80, 3)
+    assert numbers(data) == expected and data.image(0).shape == (164, 110, 3)
     assert numbers(CelebA(folder, "mafl-train", cache=cache)) == [1, 3]
 
 
@@ -243,7 +247,5 @@ def test_settings_that_cannot_be_used(folder: Path, cache: Path) -> None:
         CelebA(folder, "mafl-trian", cache=cache)
     with pytest.raises(UsageError):
         CelebA(folder, min_face=30, cache=cache)
-    with pytest.raises(UsageError):
-        CelebA(folder, size=0, cache=cache)
     with pytest.raises(DataError, match="img_celeba"):
         CelebA(folder / "Anno", cache=cache)

@@ -12,8 +12,8 @@ from tusk.data.dataset import Dataset
 from tusk.data.datasets.h36m import JOINT_NAMES, facing_away
 from tusk.data.datasets.people import People, draw_person
 from tusk.data.synthetic.people.activities import ACTIVITIES, CLEAR, act, overlap
+from tusk.data.synthetic.people.appearance import draw_appearance, draw_bones
 from tusk.data.synthetic.people.body import build, lowest
-from tusk.data.synthetic.people.looks import draw_bones, draw_looks
 from tusk.data.synthetic.people.pose import (
     ARM_START,
     LEFT,
@@ -182,13 +182,13 @@ def test_feet_are_on_the_ground_and_limbs_apart() -> None:
     for number, activity in enumerate(ACTIVITIES):
         for draw in range(12):
             rng = np.random.default_rng((number, draw))
-            bones, looks = draw_bones(rng), draw_looks(rng)
-            pose = act(activity, rng, bones, looks.girth)
+            bones, appearance = draw_bones(rng), draw_appearance(rng)
+            pose = act(activity, rng, bones, appearance.girth)
             body = forward(pose, bones)
-            depth = overlap(body, bones, looks.girth)
+            depth = overlap(body, bones, appearance.girth)
             assert depth < 2 * CLEAR, activity.name
             entangled += depth > CLEAR
-            ground = lowest(build(body, looks, bones))
+            ground = lowest(build(body, appearance, bones))
             gaps = sorted(body.joints[LEG_START[side] + 3, 1] - bones.sole - ground for side in (LEFT, RIGHT))
             floor = "floor" in activity.name
             assert -1e-9 <= gaps[0] < (0.08 if floor else 0.05), activity.name
@@ -289,11 +289,11 @@ def test_people_vary() -> None:
     assert stats.kstest(headings, "uniform").pvalue > 0.01
     counts = [sum(person.activity == activity.name for person in people) for activity in ACTIVITIES]
     assert stats.chisquare(counts).pvalue > 0.01
-    assert {person.looks.legwear for person in people} == {"trousers", "shorts", "skirt"}
+    assert {person.appearance.legwear for person in people} == {"trousers", "shorts", "skirt"}
     statures = [person.bones.thigh + person.bones.spine for person in people]
     assert 0.03 < np.std(statures) / np.mean(statures) < 0.07
     for colour in ("skin", "hair", "shirt", "lower", "shoes"):
-        assert len({tuple(getattr(person.looks, colour)) for person in people}) >= 6
+        assert len({tuple(getattr(person.appearance, colour)) for person in people}) >= 6
 
 
 def test_settings_that_cannot_be_used() -> None:

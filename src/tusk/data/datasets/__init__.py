@@ -1,1 +1,1 @@
-"""One file for each dataset: images and, for evaluation, the truth about them."""
+"""One file per dataset: each registers itself (see `tusk.data.registry`), and all are light to import."""

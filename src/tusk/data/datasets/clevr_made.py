@@ -1,6 +1,6 @@
 """CLEVR scenes made on the spot: images like CLEVR's with exact masks, centres and attributes.
 
-Image i follows from the seed, the split and i alone. See `clevr_render` for how far that holds between machines.
+Image i follows from the seed, the split and i alone; how far that holds between machines: see `synthetic.clevr.render`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tusk.errors import UsageError, nearest
 
 Split = Literal["train", "test"]
 COUNTS = {"train": 70_000, "test": 10_000}  # as many as CLEVR6 has in papers
-LEAST_VISIBLE = 45  # pixels of every thing that must be seen, of an image of 128 x 128
+LEAST_VISIBLE = 45  # pixels of every thing that must be visible, of an image of 128 x 128
 SMALLEST, LARGEST = 16, 1024
 
 
@@ -75,7 +75,7 @@ class ClevrMade:
         return scene_truth(centres(scene, self.size), draw_mask(scene, self.size), attributes)
 
     def scene(self, index: int) -> Scene:
-        """The first scene of this index's own random numbers in which every thing is seen well enough."""
+        """The first scene of this index's own random numbers in which every thing is visible enough."""
         if not 0 <= index < self._count:
             raise IndexError(f"image {index} of {self._count}")
         generator = np.random.default_rng((self.seed, get_args(Split).index(self.split), index))
@@ -83,6 +83,6 @@ class ClevrMade:
         while True:
             scene = draw_scene(generator, things)
             # Judged at the base size always, so that a scene does not depend on the size that it is drawn at.
-            seen = np.bincount(draw_mask(scene, BASE_SIZE).ravel(), minlength=things + 1)[1:]
-            if seen.min() >= LEAST_VISIBLE:
+            visible = np.bincount(draw_mask(scene, BASE_SIZE).ravel(), minlength=things + 1)[1:]
+            if visible.min() >= LEAST_VISIBLE:
                 return scene

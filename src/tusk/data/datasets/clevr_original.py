@@ -13,8 +13,10 @@ import numpy.typing as npt
 
 from tusk.data.convert import Conversion, convert_once, packed_path, read_examples, split_rows
 from tusk.data.dataset import Attribute, Int64Array, Truth, UInt8Array
-from tusk.data.datasets.clevr_scenes import resize_image, resize_mask, scene_truth
+from tusk.data.datasets.clevr_scenes import scene_truth
 from tusk.data.formats.tf_example import Example
+from tusk.data.framing import Framing, moved_truth
+from tusk.data.images import Picture
 from tusk.data.packed import PackedDataset, Progress
 from tusk.errors import DataError, UsageError, nearest
 
@@ -49,7 +51,7 @@ def read_clevr(
         raise UsageError("size", f"{size} is no size of an image", "give a positive number of pixels")
     path = Path(path)
     destination = packed_path(path, cache, f"-{size}")
-    conversion = Conversion(path, destination, "clevr", "clevr converter 1", f"size={size}")
+    conversion = Conversion(path, destination, "clevr", "clevr converter 2", f"size={size}")
     packed = convert_once(conversion, _scenes(path, size), progress)
     rows = rows_of_split(packed.counts(), split)
     if not len(rows):
@@ -71,6 +73,8 @@ def rows_of_split(counts: Int64Array, split: str) -> Int64Array:
 
 def _scenes(path: Path, size: int) -> Iterator[tuple[UInt8Array, Truth]]:
     crop = np.s_[_TOP : _TOP + _CROP, _LEFT : _LEFT + _CROP]
+    framing = Framing(size)
+    (placement,) = framing.places(_CROP, _CROP, np.random.default_rng(0))
     for example, where in read_examples(path):
         image = example.one_byte_each("image", (_HEIGHT, _WIDTH, 3))[crop]
         entities = example.one_byte_each("mask", (_ENTITIES, _HEIGHT, _WIDTH, 1))[:, *crop, 0]
@@ -80,13 +84,10 @@ def _scenes(path: Path, size: int) -> Iterator[tuple[UInt8Array, Truth]]:
             mask[entities[entity] > 127] = number
         # CLEVR counts pixels from the image's corner, not from the centre of the first pixel.
         pixels = example.floats("pixel_coords", (_ENTITIES, 3))[there, :2]
-        points = (pixels - np.array([_LEFT, _TOP])) * (size / _CROP) - 0.5
+        points = pixels - np.array([_LEFT, _TOP]) - 0.5
         attributes = {name: _attribute(example, name, there, where) for name in _VALUES}
-        shape = (size, size)
-        yield (
-            resize_image(np.ascontiguousarray(image), shape),
-            scene_truth(points, resize_mask(mask, shape), attributes),
-        )
+        (scaled,) = framing.render(Picture(np.ascontiguousarray(image), _CROP, _CROP), [placement])
+        yield scaled, moved_truth(scene_truth(points, mask, attributes), placement, _CROP, _CROP, size)
 
 
 def _attribute(example: Example, name: str, there: npt.NDArray[np.intp], where: str) -> Attribute:

@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from scipy import ndimage
 
 from tusk.data.dataset import Attribute, Float32Array, Truth, UInt8Array
 from tusk.data.images import image_size, read_image
@@ -34,15 +33,13 @@ _IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png")
 
 
 class ClevrScenes:
-    """The scenes of a folder, or of one split of it. `size` is the wanted height in pixels; the files' own if None."""
+    """The scenes of a folder, or of one split of it."""
 
     name = "clevr"
     class_names: tuple[str, ...] = ()
 
-    def __init__(self, folder: Path | str, split: str | None = None, size: int | None = None) -> None:
-        if size is not None and size < 1:
-            raise UsageError("size", f"{size} is no size of an image", "give a positive number of pixels")
-        self.folder, self.split, self.size = Path(folder), split, size
+    def __init__(self, folder: Path | str, split: str | None = None) -> None:
+        self.folder, self.split = Path(folder), split
         images = self.folder / "images"
         if not images.is_dir():
             raise DataError(str(self.folder), "has no folder 'images'", "give a folder of CLEVR scenes")
@@ -56,12 +53,11 @@ class ClevrScenes:
         return len(self._files)
 
     def image(self, index: int) -> UInt8Array:
-        pixels = read_image(self._file(index))
-        return resize_image(pixels, self._wanted(pixels.shape[0], pixels.shape[1]))
+        return read_image(self.picture_file(index))
 
     def truth(self, index: int) -> Truth | None:
         """None where the folder has no masks or no scenes; an object hidden altogether has NaN for point and box."""
-        file = self._file(index)
+        file = self.picture_file(index)
         if not self._has_truth:
             return None
         mask_file = self.folder / "masks" / f"{file.stem}.png"
@@ -78,20 +74,13 @@ class ClevrScenes:
             name: Attribute(np.array([_code(thing, name, scene_file) for thing in scene], np.int64), names)
             for name, names in ATTRIBUTE_NAMES.items()
         }
-        height, width = self._wanted(*mask.shape)
-        points = pixels.reshape(-1, 2) * (width / mask.shape[1], height / mask.shape[0]) - 0.5
-        return scene_truth(points, resize_mask(mask, (height, width)), attributes)
+        return scene_truth(pixels.reshape(-1, 2) - 0.5, mask, attributes)
 
-    def _file(self, index: int) -> Path:
+    def picture_file(self, index: int) -> Path:
         try:
             return self._files[operator.index(index)]
         except IndexError:
             raise IndexError(f"{self.folder} has {len(self):,} images, not one at {index}") from None
-
-    def _wanted(self, height: int, width: int) -> tuple[int, int]:
-        if self.size is None:
-            return height, width
-        return self.size, max(1, round(width * self.size / height))
 
     def _of_split(self, split: str, files: list[Path]) -> list[Path]:
         listing = self.folder / "splits.json"
@@ -112,6 +101,8 @@ class ClevrScenes:
 
 def scene_truth(points: Any, mask: UInt8Array, attributes: dict[str, Attribute]) -> Truth:
     """The truth of one scene; what the mask does not show has neither point nor box (both NaN)."""
+    from scipy import ndimage  # slow to import
+
     count = len(points)
     visible = np.asarray(points, np.float32).reshape(count, 2).copy()
     boxes: Float32Array = np.full((count, 4), np.nan, np.float32)
@@ -123,20 +114,6 @@ def scene_truth(points: Any, mask: UInt8Array, attributes: dict[str, Attribute])
             # The edges of a pixel lie half a pixel from its centre.
             boxes[number] = (columns.start - 0.5, rows.start - 0.5, columns.stop - 0.5, rows.stop - 0.5)
     return Truth(points=visible, boxes=boxes, mask=mask, attributes=attributes)
-
-
-def resize_image(pixels: UInt8Array, shape: tuple[int, int]) -> UInt8Array:
-    """To (height, width); Pillow's bilinear filter covers all source pixels when it shrinks, so nothing aliases."""
-    if pixels.shape[:2] == shape:
-        return pixels
-    return np.asarray(Image.fromarray(pixels).resize(shape[::-1], Image.Resampling.BILINEAR))
-
-
-def resize_mask(mask: UInt8Array, shape: tuple[int, int]) -> UInt8Array:
-    """To (height, width) by nearest neighbour: object numbers must not be mixed."""
-    if mask.shape == shape:
-        return mask
-    return np.asarray(Image.fromarray(mask).resize(shape[::-1], Image.Resampling.NEAREST))
 
 
 def _read_mask(path: Path) -> UInt8Array:

@@ -11,7 +11,8 @@ from functools import cache
 
 import numpy as np
 
-from tusk.data.dataset import Int64Array, UInt8Array
+from tusk.data.dataset import Dataset, Int64Array, UInt8Array
+from tusk.data.registry import Entry, Request, register
 from tusk.data.synthetic.canvases import BOX, PATCH, DigitBank, DigitCanvases, Split, check_split
 
 # The digits are in the order in which they were collected: a cut in one place keeps most writers on one side of it.
@@ -85,3 +86,19 @@ def _centred(patch: Int64Array) -> Int64Array:
         shift = int(np.clip(shift, -inked[0], PATCH - 1 - inked[-1]))
         patch = np.roll(patch, shift, axis=axis)
     return patch
+
+
+def _open(request: Request) -> Dataset:
+    return Digits(split=request.half, count=request.count or 50_000, seed=request.seed)
+
+
+register(
+    Entry(
+        "digits",
+        "nine small handwritten digits on a canvas",
+        "made from scikit-learn's digits",
+        True,
+        _open,
+        scattered=True,
+    )
+)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageFilter
 
-from tusk.data.dataset import Float32Array, Truth, UInt8Array
+from tusk.data.dataset import Dataset, Float32Array, Truth, UInt8Array
+from tusk.data.registry import Entry, Request, register
 from tusk.data.synthetic.faces.backdrop import draw_backdrop
 from tusk.data.synthetic.faces.body import Place
 from tusk.data.synthetic.faces.drawing import Measured, draw_person, measure
@@ -168,3 +169,10 @@ def _photograph(picture: Float32Array, rng: np.random.Generator) -> UInt8Array:
     gain, lift = rng.uniform(0.88, 1.12), rng.uniform(-8, 10)
     grain = rng.standard_normal(image.shape, dtype=np.float32) * np.float32(rng.uniform(0.4, 3.2))
     return np.clip(image * np.float32(gain) + np.float32(lift) + grain + 0.5, 0, 255).astype(np.uint8)
+
+
+def _open(request: Request) -> Dataset:
+    return Faces(split=request.half, count=request.count or 50_000, seed=request.seed, size=request.size or 80)
+
+
+register(Entry("faces", "drawn faces, 5 landmarks", "made", True, _open))

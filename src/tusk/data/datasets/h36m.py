@@ -4,9 +4,9 @@ A folder holds
     images.txt  one relative image path per line, naming the subject: `S1/...`, `S9_Walking/...`, `s_11_act_02/...`
     joints.h5   any one HDF5 file; its joints are (N, 32, 2) or (N, 64) under one of `JOINT_DATASETS`, row i for
                 line i, x and y in pixels of the image as stored, (0, 0) being the centre of its top-left pixel
-    masks/      optional: the same relative paths, ending in .png; what is zero there is painted white
+    masks/      optional: the same relative paths, ending in .png; what is zero there is made white
 
-Without masks the background is taken to be white already. Images that are not square are padded with white.
+Without masks the background is taken to be white already. Images that are not square are padded with white to squares.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from tusk.data.dataset import Float32Array, Int64Array, Truth, UInt8Array
+from tusk.data.dataset import Dataset, Float32Array, Int64Array, Truth, UInt8Array
 from tusk.data.images import image_size, read_image
+from tusk.data.registry import Entry, Request, register
 from tusk.errors import DataError, UsageError, nearest
 
 TRAIN_SUBJECTS = (1, 5, 6, 7, 8, 9)
@@ -99,12 +100,10 @@ class H36M:
     name = "h36m"
     class_names = JOINT_NAMES
 
-    def __init__(self, root: str | Path, split: str = "train", size: int = 112, image_list: str = "images.txt") -> None:
+    def __init__(self, root: str | Path, split: str = "train", image_list: str = "images.txt") -> None:
         if split not in SPLITS:
             raise UsageError(f"split '{split}'", "is not part of h36m", nearest(split, SPLITS))
-        if size < 1:
-            raise UsageError(f"size {size}", "is not a size in pixels", "give at least 1")
-        self.root, self.split, self.size = Path(root), split, size
+        self.root, self.split = Path(root), split
         self._masks = self.root / "masks"
         paths = _read_list(self.root / image_list)
         chosen = [row for row, path in enumerate(paths) if _subject(path, row, self.root / image_list) in SPLITS[split]]
@@ -124,7 +123,7 @@ class H36M:
         return len(self._paths)
 
     def image(self, index: int) -> UInt8Array:
-        """(size, size, 3): the person on white."""
+        """(side, side, 3): the person on white."""
         pixels = read_image(self.root / self._paths[index])
         if self._masks.is_dir():
             person = self._stored_mask(index, pixels.shape[:2])
@@ -132,26 +131,23 @@ class H36M:
         square = _Square.around(pixels.shape[1], pixels.shape[0])
         canvas = Image.new("RGB", (square.side, square.side), (255, 255, 255))
         canvas.paste(Image.fromarray(pixels), (square.left, square.top))
-        return np.asarray(canvas.resize((self.size, self.size), Image.Resampling.BILINEAR), dtype=np.uint8)
+        return np.array(canvas)
 
     def truth(self, index: int) -> Truth:
         """The 32 joints, sides as the person has them (see `swap_left_right`), and the mask where there are masks."""
         width, height = image_size(self.root / self._paths[index])
         square = _Square.around(width, height)
-        # Edges, not centres, keep their place when an image is resized; a centre lies half a pixel from the edge.
-        offset = np.array([square.left, square.top]) + 0.5
-        points = (self._joints[index] + offset) * (self.size / square.side) - 0.5
+        points = self._joints[index] + (square.left, square.top)
         classes: Int64Array = np.arange(len(JOINT_NAMES), dtype=np.int64)
         return Truth(points=points.astype(np.float32), classes=classes, mask=self._mask(index, (height, width), square))
 
     def _mask(self, index: int, shape: tuple[int, int], square: _Square) -> UInt8Array | None:
         if not self._masks.is_dir():
             return None
-        canvas = Image.new("L", (square.side, square.side), 0)
-        stored = self._stored_mask(index, shape).astype(np.uint8) * 255
-        canvas.paste(Image.fromarray(stored), (square.left, square.top))
-        resized = np.asarray(canvas.resize((self.size, self.size), Image.Resampling.BILINEAR))
-        return (resized >= 128).astype(np.uint8)
+        mask = np.zeros((square.side, square.side), np.uint8)
+        height, width = shape
+        mask[square.top : square.top + height, square.left : square.left + width] = self._stored_mask(index, shape)
+        return mask
 
     def _stored_mask(self, index: int, shape: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         path = (self._masks / self._paths[index]).with_suffix(".png")
@@ -220,3 +216,10 @@ def _read_joints(path: Path) -> npt.NDArray[np.float64]:
         why = f"dataset '{name}' is {values.dtype} of shape {values.shape}, not numbers of shape (N, 32, 2) or (N, 64)"
         raise DataError(str(path), why, "store x and y of all 32 joints for each image")
     return values.reshape(len(values), count, 2).astype(np.float64)
+
+
+def _open(request: Request) -> Dataset:
+    return H36M(request.folder("h36m", "the preprocessed images and joints", "people"), split=request.split)
+
+
+register(Entry("h36m", "people, 32 joints", "preprocessed Human3.6M", False, _open))

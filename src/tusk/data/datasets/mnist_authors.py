@@ -50,8 +50,11 @@ class MnistHardReleased:
         return len(self._paths)
 
     def image(self, index: int) -> UInt8Array:
+        return read_image(self.picture_file(index))
+
+    def picture_file(self, index: int) -> Path:
         self._check(index)
-        return read_image(self._paths[index])
+        return self._paths[index]
 
     def truth(self, index: int) -> Truth:
         self._check(index)

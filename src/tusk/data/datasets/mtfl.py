@@ -8,8 +8,9 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from tusk.data.dataset import Float32Array, Truth, UInt8Array
+from tusk.data.dataset import Dataset, Float32Array, Truth, UInt8Array
 from tusk.data.images import read_image
+from tusk.data.registry import Entry, Request, register
 from tusk.data.synthetic.faces.shape import LANDMARKS
 from tusk.errors import DataError, UsageError, nearest
 
@@ -43,8 +44,11 @@ class Mtfl:
         return len(self._files)
 
     def image(self, index: int) -> UInt8Array:
+        return read_image(self.picture_file(index))
+
+    def picture_file(self, index: int) -> Path:
         self._check(index)
-        return read_image(self._folder / self._files[index])
+        return self._folder / self._files[index]
 
     def truth(self, index: int) -> Truth:
         self._check(index)
@@ -96,3 +100,10 @@ def _read_row(path: Path, line: int, row: list[str]) -> tuple[str, list[float]]:
     if not all(math.isfinite(value) for value in values):
         raise DataError(str(path), f"line {line} has a coordinate that is not finite", fix)
     return row[1], values
+
+
+def _open(request: Request) -> Dataset:
+    return Mtfl(request.folder("mtfl", "the folder with landmarks.csv", "faces"), split=request.split)
+
+
+register(Entry("mtfl", "small faces in the wild, 5 landmarks", "a folder with landmarks.csv", False, _open))

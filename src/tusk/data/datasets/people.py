@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tusk.data.dataset import Int64Array, Truth, UInt8Array
+from tusk.data.dataset import Dataset, Int64Array, Truth, UInt8Array
 from tusk.data.datasets.h36m import JOINT_NAMES
+from tusk.data.registry import Entry, Request, register
 from tusk.data.synthetic.people.activities import ACTIVITIES, act
+from tusk.data.synthetic.people.appearance import Appearance, draw_appearance, draw_bones
 from tusk.data.synthetic.people.body import build, lowest
-from tusk.data.synthetic.people.looks import Looks, draw_bones, draw_looks
 from tusk.data.synthetic.people.pose import Array, Bones, Pose, forward, spread, turn_x, turn_y, turn_z
 from tusk.data.synthetic.people.render import Camera, Light, Rendering, RoundCone, Shape, bounds, render
 from tusk.errors import UsageError, nearest
@@ -29,7 +30,7 @@ class Person:
     activity: str
     heading: float  # degrees, 0 facing the camera, 90 turned to the right of the image
     bones: Bones
-    looks: Looks
+    appearance: Appearance
     pose: Pose
     joints: Array  # (32, 3), camera coordinates
     shapes: list[Shape]  # camera coordinates
@@ -40,10 +41,10 @@ class Person:
 def draw_person(rng: np.random.Generator, size: int) -> Person:
     heading = float(rng.uniform(-180, 180))
     activity = ACTIVITIES[int(rng.integers(len(ACTIVITIES)))]
-    bones, looks = draw_bones(rng), draw_looks(rng)
-    pose = act(activity, rng, bones, looks.girth)
+    bones, appearance = draw_bones(rng), draw_appearance(rng)
+    pose = act(activity, rng, bones, appearance.girth)
     skeleton = forward(pose, bones)
-    shapes = build(skeleton, looks, bones)
+    shapes = build(skeleton, appearance, bones)
     # From body to camera: turned, then seen from a camera that looks at the middle of the body from beyond the ground.
     distance, camera_height = float(rng.uniform(3.6, 5.6)), float(rng.uniform(0.9, 2.0))
     ground, crown = lowest(shapes), float(skeleton.joints[:, 1].max())
@@ -56,7 +57,7 @@ def draw_person(rng: np.random.Generator, size: int) -> Person:
         activity=activity.name,
         heading=heading,
         bones=bones,
-        looks=looks,
+        appearance=appearance,
         pose=pose,
         joints=_tidy(skeleton.joints @ turn.T + offset),
         shapes=shapes,
@@ -143,3 +144,10 @@ class People:
             person = person or self.person(index)
             self._last = index, render(person.shapes, person.camera, person.light)
         return self._last[1]
+
+
+def _open(request: Request) -> Dataset:
+    return People(split=request.half, count=request.count or 50_000, seed=request.seed, size=request.size or 112)
+
+
+register(Entry("people", "posed 3D figures, 32 joints", "made", True, _open))

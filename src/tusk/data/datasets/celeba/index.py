@@ -7,8 +7,7 @@ file is added to the folder of images or removed from it.
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
+import io
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 from tusk.data.cache import default_cache_dir
 from tusk.data.dataset import Int64Array
 from tusk.data.images import image_size
+from tusk.io import atomic_write
 
 
 def image_sizes(folder: Path, names: list[str], cache: Path | None) -> Int64Array:
@@ -47,13 +47,6 @@ def _load(path: Path) -> dict[str, tuple[int, int]]:
 
 def _save(path: Path, known: dict[str, tuple[int, int]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Renamed when complete, so that nobody ever reads half of an index.
-    handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix="unfinished-", suffix=".npz")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            sizes = np.array(list(known.values()), np.int32)
-            np.savez(stream, names=np.array(list(known), np.str_), sizes=sizes)
-        Path(unfinished).replace(path)
-    except BaseException:
-        Path(unfinished).unlink(missing_ok=True)
-        raise
+    content = io.BytesIO()
+    np.savez(content, names=np.array(list(known), np.str_), sizes=np.array(list(known.values()), np.int32))
+    atomic_write(path, content.getvalue(), flushed=False)  # it can be made again

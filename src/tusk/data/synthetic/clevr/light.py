@@ -157,7 +157,7 @@ class Backdrop:
 
     points: Float32Array  # (3, n)
     normals: Float32Array  # (3, n)
-    seen: BoolArray  # (n,) False where there is nothing but sky
+    visible: BoolArray  # (n,) False where there is nothing but sky
 
 
 def backdrop(origins: Float32Array, directions: Float32Array) -> Backdrop:

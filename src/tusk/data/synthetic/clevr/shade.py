@@ -2,7 +2,7 @@
 
 The materials follow CLEVR's. Metal is a coloured reflection in two lobes, one nearly a mirror and one rougher. Rubber
 is a matte colour under a clear coat that shows at grazing angles. Light that bounces is cut short: rubber receives
-light from open ground below it, metal reflects once, and metal seen in metal reflects the bare surroundings.
+light from open ground below it, metal reflects once, and metal in metal reflects the surroundings alone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
 
 def shade(stage: Stage, hits: Hits, *, mirrored: bool = False) -> Float32Array:
-    """Linear light (3, n) that comes from the hits; `mirrored` for what is seen in a reflection (cheaper)."""
+    """Linear light (3, n) that comes from the hits; `mirrored` for what shows in a reflection (cheaper)."""
     things = np.flatnonzero(hits.owners >= 0)
     on_things = hits.take(things)
     is_metal = stage.metal[on_things.owners]
@@ -54,7 +54,7 @@ def shade(stage: Stage, hits: Hits, *, mirrored: bool = False) -> Float32Array:
     for lamp in stage.mirror_lamps if mirrored else stage.lamps:
         directions, strength = lamp.at(hits.points)
         facing = dot(directions, hits.normals)
-        lit = np.flatnonzero((facing > 0) & hits.seen)
+        lit = np.flatnonzero((facing > 0) & hits.visible)
         received = np.zeros_like(strength)
         shares = light_share(lamp, hits.points[:, lit], hits.owners[lit], stage.bodies, cull=stage.cull)
         received[lit] = strength[lit] * shares
@@ -63,7 +63,7 @@ def shade(stage: Stage, hits: Hits, *, mirrored: bool = False) -> Float32Array:
             highlight = _highlight(stage, on_things, is_metal, lamp, directions[:, things], facing[things])
             gloss += lamp.colour * (received[things] * highlight)
     ground = (matte + np.float32(GROUND_GLOW)) * np.float32(GROUND_ALBEDO / math.pi)
-    result = np.where(hits.seen, ground, np.float32(SKY))
+    result = np.where(hits.visible, ground, np.float32(SKY))
     colours = np.ascontiguousarray(stage.colours[on_things.owners].T)
     rubber, metal = np.flatnonzero(~is_metal), np.flatnonzero(is_metal)
     if rubber.size:
@@ -140,7 +140,7 @@ def _brushing(stage: Stage, hits: Hits) -> tuple[Float32Array, Float32Array]:
 def _bare(stage: Stage, starts: Float32Array, rays: Float32Array) -> Float32Array:
     """What rays would meet if there were nothing but ground and wall, without shadows."""
     around = backdrop(starts, rays)
-    return np.where(around.seen, _open_ground(stage, around.points, around.normals), np.float32(SKY))
+    return np.where(around.visible, _open_ground(stage, around.points, around.normals), np.float32(SKY))
 
 
 def _open_ground(stage: Stage, points: Float32Array, normals: Float32Array) -> Float32Array:

@@ -19,7 +19,7 @@ class Stage:
     colours: Float32Array  # (things, 3) linear light that each thing reflects
     metal: BoolArray  # (things,)
     lamps: tuple[Lamp, ...]  # with many shadow samples, for what the camera sees
-    mirror_lamps: tuple[Lamp, ...]  # with few, for what is seen in reflections
+    mirror_lamps: tuple[Lamp, ...]  # with few, for what shows in reflections
     eye: Float32Array  # (3, 1) where the camera is
     pixel: float  # width of a pixel at distance 1
     cull: bool = True  # False: test every ray against every body (slow; for comparison)
@@ -27,18 +27,18 @@ class Stage:
 
 @dataclass(frozen=True)
 class Hits:
-    """Points that rays have met. Owner -1 is the ground or the wall, or nothing where `seen` is False."""
+    """Points that rays have met. Owner -1 is the ground or the wall, or nothing where `visible` is False."""
 
     points: Float32Array  # (3, n)
     normals: Float32Array  # (3, n)
     views: Float32Array  # (3, n) unit directions in which the rays went
     owners: Int64Array  # (n,) number of the thing
     bends: Float32Array  # (n,) curvature of the surface
-    seen: BoolArray  # (n,)
+    visible: BoolArray  # (n,)
 
     def take(self, chosen: Int64Array) -> Hits:
         columns = (self.points[:, chosen], self.normals[:, chosen], self.views[:, chosen])
-        return Hits(*columns, self.owners[chosen], self.bends[chosen], self.seen[chosen])
+        return Hits(*columns, self.owners[chosen], self.bends[chosen], self.visible[chosen])
 
 
 def nearest_things(
@@ -50,10 +50,10 @@ def nearest_things(
     owners = np.full(count, -1, dtype=np.int64)
     starts = np.broadcast_to(origins, views.shape)
     for number, body in enumerate(stage.bodies):
-        worth = near(body, origins, views) if stage.cull else np.ones(count, dtype=np.bool_)
+        candidates = near(body, origins, views) if stage.cull else np.ones(count, dtype=np.bool_)
         if leaving is not None:
-            worth &= leaving != number
-        chosen = np.flatnonzero(worth)
+            candidates &= leaving != number
+        chosen = np.flatnonzero(candidates)
         distance = first_hit(body, starts[:, chosen], views[:, chosen])
         closer = distance < nearest[chosen]
         nearest[chosen[closer]] = distance[closer]
@@ -69,11 +69,11 @@ def trace(stage: Stage, origins: Float32Array, views: Float32Array, leaving: Int
     owners, nearest = nearest_things(stage, origins, views, leaving)
     starts = np.broadcast_to(origins, views.shape)
     around = backdrop(starts, views)
-    points, normals, seen = around.points, around.normals, around.seen
+    points, normals, visible = around.points, around.normals, around.visible
     bends = np.zeros(owners.size, dtype=np.float32)
     for number, body in enumerate(stage.bodies):
         own = np.flatnonzero(owners == number)
         points[:, own] = starts[:, own] + nearest[own] * views[:, own]
         normals[:, own], bends[own] = normals_at(body, points[:, own])
-        seen[own] = True
-    return Hits(points, normals, views, owners, bends, seen)
+        visible[own] = True
+    return Hits(points, normals, views, owners, bends, visible)

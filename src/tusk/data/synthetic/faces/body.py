@@ -82,13 +82,13 @@ class _Canvas:
         left, top, right, bottom = box
         share = np.asarray(mask.reduce(FINE), dtype=np.float32) * np.float32(alpha / 255)
         part = self.picture[top:bottom, left:right]
-        paint = np.broadcast_to(np.array(colour, np.float32), part.shape)
+        colours = np.broadcast_to(np.array(colour, np.float32), part.shape)
         if brightness:
             scale = np.float32(1 / self.place.unit)
             xs = (np.arange(left, right, dtype=np.float32) - np.float32(self.place.x)) * scale
             ys = (np.arange(top, bottom, dtype=np.float32) - np.float32(self.place.y)) * scale
-            paint = paint * brightness(xs[None, :], ys[:, None])[:, :, None]
-        part += (paint - part) * share[:, :, None]
+            colours = colours * brightness(xs[None, :], ys[:, None])[:, :, None]
+        part += (colours - part) * share[:, :, None]
 
 
 def _lit(colour: Colour, direct: float, light: Light) -> Colour:

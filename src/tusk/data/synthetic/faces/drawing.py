@@ -9,8 +9,8 @@ from PIL import Image, ImageChops, ImageFilter
 
 from tusk.data.dataset import Float32Array
 from tusk.data.synthetic.faces.body import Place, draw_body, draw_ear, draw_glasses
+from tusk.data.synthetic.faces.colours import face_colours
 from tusk.data.synthetic.faces.hair import STYLES, HairStyle, coverage, hair_volume, noise, strands
-from tusk.data.synthetic.faces.paint import paint
 from tusk.data.synthetic.faces.person import Person
 from tusk.data.synthetic.faces.shape import Rotation, head_outline, head_volume, landmarks, ramp
 from tusk.data.synthetic.faces.trace import IndexArray, Light, lit, shade, trace
@@ -142,7 +142,7 @@ def _draw_head(
     head = head_volume(person)
     hits = trace(head, rotation, window.right, window.down, steps=15)
     direct, gloss = shade(head, hits, rotation, light)
-    colours = paint(person, head, rng).reshape(-1, 3).take(hits.place, axis=0)
+    colours = face_colours(person, head, rng).reshape(-1, 3).take(hits.place, axis=0)
     if hair:
         # Hair that lies behind the head, such as that of the nape, does not cover it.
         depth = np.full(window.right.shape, -9, np.float32)

@@ -53,7 +53,7 @@ def trace(volume: Volume, rotation: Rotation, right: Float32Array, down: Float32
     rows, columns = volume.front.shape
     front, back = volume.front.ravel(), volume.back.ravel()
 
-    def look(
+    def sample(
         x: Float32Array, y: Float32Array, z: Float32Array, depth: float | Float32Array
     ) -> tuple[BoolArray, IndexArray]:
         column = (x + (g * depth - (volume.left - STEP / 2))) * (1 / STEP)
@@ -68,7 +68,7 @@ def trace(volume: Volume, rotation: Rotation, right: Float32Array, down: Float32
     starts: list[tuple[Float32Array, Float32Array, Float32Array, Float32Array]] = []
     for step in range(1, steps + 1):
         depth = nearest - step * stride
-        within = look(x, y, z, depth)[0]
+        within = sample(x, y, z, depth)[0]
         if within.any():
             found, rest = np.nonzero(within)[0], np.nonzero(~within)[0]
             rays.append(ray.take(found))
@@ -84,9 +84,9 @@ def trace(volume: Volume, rotation: Rotation, right: Float32Array, down: Float32
     outside = inside + np.float32(stride)
     for _ in range(FINE_STEPS):
         middle = (inside + outside) * np.float32(0.5)
-        within = look(x, y, z, middle)[0]
+        within = sample(x, y, z, middle)[0]
         inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
-    place = look(x, y, z, inside)[1]
+    place = sample(x, y, z, inside)[1]
     x, y, z = (np.asarray(v + k * inside, dtype=np.float32) for v, k in ((x, g), (y, h), (z, i)))
     return Hits(ray, place, x, y, z, inside)
 

@@ -1,4 +1,4 @@
-"""The colours of a face, seen straight from the front: skin, eyes, brows, lips, beard."""
+"""The colours of a face, straight from the front: skin, eyes, brows, lips, beard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DARK: Colour = (38, 24, 22)
 Point = tuple[float, float]
 
 
-def paint(person: Person, head: Volume, rng: np.random.Generator) -> Float32Array:
+def face_colours(person: Person, head: Volume, rng: np.random.Generator) -> Float32Array:
     """(rows, columns, 3): the colour of the skin at every place of the head's height map."""
     x, y = head.xs, head.ys
     shape = head.shape

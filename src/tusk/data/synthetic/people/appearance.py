@@ -29,7 +29,7 @@ LEGWEAR = ("trousers", "shorts", "skirt")
 
 
 @dataclass(frozen=True)
-class Looks:
+class Appearance:
     girth: float  # how stout: a factor on every thickness
     bust: bool
     skin: Array  # colours: (3,) in 0..1
@@ -58,13 +58,13 @@ def draw_bones(rng: Generator) -> Bones:
     )
 
 
-def draw_looks(rng: Generator) -> Looks:
+def draw_appearance(rng: Generator) -> Appearance:
     bust = bool(rng.random() < 0.5)
     legwear = LEGWEAR[int(rng.choice(3, p=(0.72, 0.16, 0.12) if bust else (0.8, 0.2, 0.0)))]
     shade = float(rng.uniform(0.92, 1.06))
     long = bool(rng.random() < (0.75 if bust else 0.08))
     bald = not bust and bool(rng.random() < 0.1)
-    return Looks(
+    return Appearance(
         girth=spread(rng, 0.97 if bust else 1.03, 0.07),
         bust=bust,
         skin=np.minimum(np.array(SKINS[int(rng.integers(len(SKINS)))]) * shade, 1.0),
