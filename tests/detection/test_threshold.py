@@ -1,6 +1,7 @@
 """The threshold on gains, without a label."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from tusk.config import ModelConfig
 from tusk.detection import gain
 from tusk.detection import threshold as counts
+from tusk.detection.pipeline import detect_batch
 from tusk.detection.settings import DetectionSettings
 from tusk.detection.threshold import gain_threshold, least_gain
 from tusk.model.network import seeded_network
@@ -55,6 +57,17 @@ def test_otsu_against_the_slow_reference():
     spent = [logs[part].var() * part.sum() + logs[~part].var() * (~part).sum() for part in below]
     best = int(np.argmin(spent))
     assert cuts[best] < np.log(gain_threshold(gains)) < cuts[best + 1]
+
+
+@pytest.mark.parametrize(("more", "expected"), [({}, 4), ({"decode": "layers", "background": "colour"}, 8)])
+def test_with_a_background_some_keypoints_are_to_spare(monkeypatch, more, expected):
+    settings = {"keypoints": 4, "types": 3, "channels": 6, "width": 8, "levels": 2, "window": 7, **more}
+    network = seeded_network(ModelConfig.model_validate(settings), 1).eval()
+    asked = []
+    monkeypatch.setattr(counts, "detect_batch", lambda *args: asked.append(args[2].keypoints) or detect_batch(*args))
+    for size, keypoints in ((32, expected), (8, 4)):  # a small image has no room for more
+        least_gain(network, torch.zeros(1, 3, size, size, dtype=torch.uint8), DetectionSettings(4, 7))
+        assert asked.pop() == keypoints
 
 
 @torch.no_grad()

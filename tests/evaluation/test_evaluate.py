@@ -127,7 +127,7 @@ def test_detection_settings_may_be_given():
     stored = model(**LAYERS)
     wide = measured(stored, "tetrominoes", count=4, detection=DetectionConfig(window=21))
     assert values(wide) != values(measured(stored, "tetrominoes", count=4))
-    with pytest.raises(UsageError, match="detection: .*relocate_keypoints needs model.background"):
+    with pytest.raises(UsageError, match=r"detection: .*relocate_keypoints needs model.background"):
         measured(model(), "tetrominoes", count=4, detection=DetectionConfig(relocate_keypoints=1))
 
 

@@ -106,7 +106,7 @@ class Predictor:
         return [detections for detections in found if detections is not None]
 
     def _box_side(self, picture: FittedPicture) -> float:
-        """Side of the square that stands for the box of an object without a mask, in the picture's pixels."""
+        """Side of the square that is the box of an object without a mask, in the picture's pixels."""
         return self.settings.window * max(picture.frame.placement.scale)
 
     def _detect_in_tiles(self, picture: FittedPicture) -> Detections:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -9,6 +11,7 @@ from torch import Tensor
 
 from tusk.detection.pipeline import detect_batch
 from tusk.detection.settings import DetectionSettings
+from tusk.model.keypoints import most_peaks
 from tusk.model.network import Network
 
 FloatArray = npt.NDArray[np.floating]
@@ -22,6 +25,9 @@ _ONE_GROUP, _MARGIN = 3.46, 16.0
 # Keypoints without an object gain far less than those with one. Two groups that are nearer to each other are two kinds
 # of objects: bright and dark ones, or large and small ones.
 _TIMES = 10.0
+# With a background, keypoints may stay unused. So many times K are detected, so that some are without an object even if
+# every image holds K of them; and so that the threshold also serves whoever asks for more than K.
+_SPARE = 2
 _BATCH = 8  # images
 
 
@@ -29,6 +35,10 @@ def least_gain(network: Network, images: Tensor, settings: DetectionSettings) ->
     """images (N, 3, H, W), uint8, that objects are found in -> `gain_threshold` of the keypoints in them."""
     device = next(network.parameters()).device
     every, gain = settings.every_keypoint(), []
+    if (config := network.config).background != "none":
+        height, width = (-(-side // config.stride) for side in images.shape[-2:])
+        room = most_peaks(height, width, config.window_on_map(settings.window))
+        every = replace(every, keypoints=min(_SPARE * settings.keypoints, room))
     for part in images.split(_BATCH):
         detections = detect_batch(network, part.to(device, torch.float32) / 255, every)
         gain.append(detections.gain[detections.found].cpu().numpy())

@@ -76,8 +76,8 @@ PROTOCOLS: dict[Measure, str] = {
         "one; types are matched with digits one to one (many to one where there are more types than digits)"
     ),
     "objects": (
-        "ARI over pixels that are foreground in the truth, mean over images; each type stands for the shape, colour "
-        "and size that most of its matched objects have (many to one); one to one is Hungarian"
+        "ARI over pixels that are foreground in the truth, mean over images; each type is named after the shape, "
+        "colour and size that most of its matched objects have (many to one); one to one is Hungarian"
     ),
     "faces": (
         "one linear layer without bias from the points, by type and sorted by x, to the landmarks, fitted on training "

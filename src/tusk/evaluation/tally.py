@@ -37,7 +37,7 @@ class ObjectTally:
 
     @property
     def true_counts(self) -> Int64Array:
-        """(N,): how many objects can be seen in each image so far."""
+        """(N,): how many objects are visible in each image so far."""
         return np.array(self._true_counts, np.int64)
 
     def add(self, detections: BatchDetections, truths: Sequence[Truth]) -> None:

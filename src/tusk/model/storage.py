@@ -43,7 +43,7 @@ class StoredModel:
 
 
 def save_model(path: Path, model: StoredModel) -> None:
-    """Write the file, all of it or nothing: a reader never sees half a model."""
+    """Write the file, all of it or nothing: a reader never gets half a model."""
     tensors = {name: value.detach().cpu().contiguous() for name, value in model.network.state_dict().items()}
     config = model.config.model_dump_json()
     provenance = json.dumps(model.provenance)
