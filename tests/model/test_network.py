@@ -5,6 +5,7 @@ import torch
 
 from tusk.config import ModelConfig
 from tusk.errors import DataError, UsageError
+from tusk.model.keypoints import Keypoints
 from tusk.model.network import Network, seeded_network
 
 SMALL = {"keypoints": 3, "types": 5, "channels": 6, "width": 4, "levels": 3, "window": 7}
@@ -87,6 +88,36 @@ def test_more_keypoints_than_peaks_is_refused_or_left_empty():
         net(flat, keypoints=60)
 
 
+@pytest.mark.parametrize("background", ["none", "colour"])
+@pytest.mark.parametrize("window", [None, 16])
+@torch.no_grad()
+def test_a_keypoint_that_was_not_found_has_no_layer(window, background):
+    """The image is as if only the others had been decoded; with none at all it is background, or black."""
+    net = network(decode="layers", layer_window=window, background=background)
+    size, thumbnail = (32, 32), torch.zeros(2, 3, 4, 4)
+    xy, score = 31 * torch.rand(2, 3, 2), torch.rand(2, 3) + 0.1
+    descriptors = torch.randn(2, 3, 6)
+    found = torch.tensor([[True, True, False], [False, False, False]])
+    decoded = net.decode(Keypoints(xy, score * found, found), descriptors, size, thumbnail=thumbnail)
+    assert not decoded.layer_alpha[~found].any() and decoded.layer_alpha[found].any()
+    others = Keypoints(xy[:1, :2], score[:1, :2], found[:1, :2])
+    alone = net.decode(others, descriptors[:1, :2], size, thumbnail=thumbnail[:1])
+    torch.testing.assert_close(decoded.reconstruction[:1], alone.reconstruction)
+    torch.testing.assert_close(decoded.layer_alpha[:1, :2], alone.layer_alpha)
+    empty = net.background(torch.full((1, 3, 32, 32), 0.5)) if background == "colour" else torch.zeros(1, 3, 32, 32)
+    torch.testing.assert_close(decoded.reconstruction[1:], empty)
+    sums = net.decode(Keypoints(xy, score * found, found), descriptors, size, thumbnail=thumbnail, layers=False)
+    torch.testing.assert_close(sums.reconstruction, decoded.reconstruction, atol=1e-5, rtol=0)
+
+
+def test_the_window_may_differ_in_use():
+    net, image = network(keypoints=20), torch.rand(1, 3, 64, 64)
+    narrow, wide = (net(image, 16, window, missing="empty").found.sum() for window in (5, 31))
+    assert wide < narrow
+    with pytest.raises(UsageError, match="16 keypoints do not fit in 64x64 pixels with a window of 63"):
+        net(image, 16, 63)
+
+
 def test_windowed_layers_equal_whole_ones_where_the_window_covers_everything():
     whole = network(decode="layers")
     windowed = network(decode="layers", layer_window=64)
@@ -113,7 +144,7 @@ def test_windowed_layers_are_clear_outside_their_window(stride, background):
 
 @pytest.mark.parametrize("size", [(64, 64), (50, 61)])
 @pytest.mark.parametrize("background", ["none", "colour", "picture"])
-def test_sums_over_windows_paint_what_their_layers_paint(background, size):
+def test_sums_over_windows_equal_their_layers(background, size):
     """And give the same gradients: the sums are what training uses."""
     net = network(
         decode="layers", layer_window=24, stride=2, background=background, keypoints=5, layer_base_colour=True

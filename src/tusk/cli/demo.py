@@ -53,7 +53,7 @@ def run_demo(out: Path, minutes: float, seed: int, console: Console) -> Path:
         config=config,
         folder=out,
         dataset=Digits(split="train", seed=seed),
-        look=sample_validation_images(unseen, _LOOKED_AT),
+        validation=sample_validation_images(unseen, _LOOKED_AT),
         show=ProgressDisplay(console),
         command="tusk demo",
         ranks=Ranks(),
@@ -63,7 +63,7 @@ def run_demo(out: Path, minutes: float, seed: int, console: Console) -> Path:
     subject = open_subject(str(out))
     tested = sample_of(Digits(split="test", count=_TESTED), _TESTED)
     write_page(page, _titled(make_page(subject, Images(tested, "of digits that it never saw"))))
-    _print_findings(console, config, predict(subject.network, tested, 0))
+    _print_findings(console, config, predict(subject.network, tested, 0, subject.settings))
     console.print(
         f"Model {out / 'model.safetensors'}\nOpen {page} in a browser to see it.", soft_wrap=True, highlight=False
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tusk.data.sources import Source
     from tusk.detection.batch import Draw
     from tusk.detection.ledger import Manifest
-    from tusk.export.results import Totals
+    from tusk.detection.records import Totals
 
 
 def detect(
@@ -63,6 +63,7 @@ def detect(
     from tusk.detection.batch import Batch
     from tusk.detection.ledger import Ledger, Manifest, checksum, part_size
     from tusk.detection.predictor import Predictor
+    from tusk.export.results import write_results
 
     stored = tusk.load(model)
     predictor = Predictor(stored, keypoints, min_score, min_gain, batch)
@@ -95,8 +96,8 @@ def detect(
         folder,
         ledger,
         batch,
-        settings.window,
         settings.types,
+        write_results,
         share,
         shares,
         masks,

@@ -25,7 +25,7 @@ class ModelConfig(Part):
     stride: Literal[1, 2, 4] = 1
     """The network runs at 1/stride of the image's size; locations stay in image pixels."""
     padding: Literal["zeros", "replicate"] = "zeros"
-    """What the encoder sees beyond the image's edge. Zeros, as in the paper, tell it where the edge is: the corners of
+    """How the encoder pads the image at its edge. Zeros, as in the paper, tell it where the edge is: the corners of
     an image can then become keypoints, and places in it types."""
     window: Annotated[int, Field(ge=3)] = 13
     """Side in image pixels of the window for non-maximum suppression and soft-argmax: about the size of a thing."""
@@ -44,11 +44,11 @@ class ModelConfig(Part):
     layer_window: Annotated[int, Field(ge=8)] | None = None
     """Decode a layer only in a window of this many image pixels around its keypoint."""
     background: Literal["none", "colour", "picture"] = "none"
-    """Behind the layers: nothing, one learnt colour, or one learnt picture (for a camera that stands still) whose light
+    """Behind the layers: nothing, one learnt colour, or one learnt picture (for a fixed camera) whose light
     follows each image. With one, keypoints may stay unused."""
     layer_base_colour: bool = False
     """Read the base colour of a layer straight from its descriptor, by a linear map. Norms in the decoder let little of
-    a value's size through, so it paints the wrong colour for long; and descriptors then tell colours apart."""
+    a value's size through, so the layer's colour is wrong for long; and descriptors then tell colours apart."""
     type_distance: Literal["norm", "mean-square"] = "norm"
     """Distance of a descriptor from a prototype; `mean-square` is the authors' variant."""
     type_scale: Positive = 1.0

@@ -51,7 +51,8 @@ class Detections:
     probability: FloatArray  # (N,) of the type
     descriptor: FloatArray  # (N, C) of length 1
     instance: Int64Array  # (N,) its number in the picture, which it keeps when others are filtered out
-    mask_map: UInt16Array | None = None  # (H, W): 0 where there is nothing, else 1 + the instance that is seen there
+    mask_map: UInt16Array | None = None  # (H, W): 0 for the background, else 1 + the instance of that pixel
+    box_side: float = 1.0  # side in pixels of the square that stands for the box of a thing without a mask
 
     @property
     def mask(self) -> BoolArray | None:
@@ -87,6 +88,7 @@ class Detections:
             descriptor=self.descriptor[which],
             instance=self.instance[which],
             mask_map=self.mask_map,
+            box_side=self.box_side,
         )
 
     def _one(self, place: int) -> Detection:

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from tusk.data.sources import Source
-from tusk.detection.records import Record
+from tusk.detection.records import Record, Totals
 from tusk.errors import DataError, UsageError
-from tusk.export.results import Totals
 from tusk.io import atomic_file, atomic_write
 
 _NAME = "manifest.json"

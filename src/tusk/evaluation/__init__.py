@@ -1,1 +1,1 @@
-"""Figures from detections and truth. Nothing here is ever seen by training."""
+"""Figures from detections and truth. Training never uses anything of it."""

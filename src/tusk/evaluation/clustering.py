@@ -1,7 +1,7 @@
-"""What types stand for: shape, colour and size of the objects that they are found on.
+"""Types as clusters: how well they agree with the shape, colour and size of the objects that they are found on.
 
-As in the paper, a type stands for the value that most of its objects have, for each attribute on its own: several types
-may stand for the same one. With many types that is easily high, so it is told beside it how it is one to one.
+As in the paper, a type is assigned the value that most of its objects have, for each attribute on its own: several
+types may have the same one. With many types that is easily high, so the accuracy one to one is given beside it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Matched:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Shares of the matched objects whose type stands for the right value."""
+    """Shares of the matched objects whose type is assigned the right value."""
 
     name: str
     many_to_one: float
@@ -60,12 +60,12 @@ def matched_objects(truth: Truth, labels: Int64Array, keypoints: Int64Array) -> 
     values = np.stack([truth.attributes[name].values for name in names], 1)  # (n, A)
     keypoints = np.concatenate([keypoints, np.full(max(0, len(values) - len(keypoints)), -1)])[: len(values)]
     types = np.where(keypoints >= 0, labels[np.maximum(keypoints, 0)], -1)
-    seen = visible(truth)
-    return Matched(types[seen].astype(np.int64), values[seen].astype(np.int64))
+    shown = visible(truth)
+    return Matched(types[shown].astype(np.int64), values[shown].astype(np.int64))
 
 
 def visible(truth: Truth) -> npt.NDArray[np.bool_]:
-    """(n,): whether a thing can be seen at all; others cannot be asked for."""
+    """(n,): whether a thing is visible at all; others are not scored."""
     count = thing_count(truth)
     if truth.mask is not None:
         pixels = np.bincount(truth.mask.ravel(), minlength=count + 1)[1 : count + 1]
@@ -87,8 +87,8 @@ def thing_count(truth: Truth) -> int:
 def match_inside(truth: Truth, xy: FloatArray, found: npt.NDArray[np.bool_]) -> Int64Array:
     """xy (K, 2), found (K,) -> (n,): the keypoint of each thing, or -1: for networks that give points alone.
 
-    A keypoint may stand for a thing in whose mask it lies (in whose box, where there are no masks). As many pairs as
-    can be, one to one, and among those the nearest to the things' centres.
+    A keypoint may be matched with a thing in whose mask it lies (in whose box, where there are no masks). As many pairs
+    as can be, one to one, and among those the nearest to the things' centres.
     """
     count = thing_count(truth)
     chosen = np.full(count, -1, np.int64)
@@ -99,8 +99,8 @@ def match_inside(truth: Truth, xy: FloatArray, found: npt.NDArray[np.bool_]) -> 
     if truth.points is not None:
         apart = np.hypot(*np.moveaxis(xy[:, None] - np.nan_to_num(truth.points)[None], -1, 0))
     # A pair more outweighs any gain in distance.
-    worth = np.where(inside, 2 - apart / (1 + apart.max()) / count, 0.0)
-    rows, columns = linear_sum_assignment(worth, maximize=True)
+    value = np.where(inside, 2 - apart / (1 + apart.max()) / count, 0.0)
+    rows, columns = linear_sum_assignment(value, maximize=True)
     kept = inside[rows, columns]
     chosen[columns[kept]] = rows[kept]
     return chosen

@@ -30,7 +30,7 @@ class LandmarkFigures:
 def typed_tensor(xy: FloatArray, types: Int64Array, found: BoolArray, type_count: int) -> Float64Array:
     """xy (N, K, 2), types (N, K), found (N, K) -> (N, M, K, 2): points of type m, sorted by x, in [m, 0..n-1]; else 0.
 
-    Coordinates are from the image's corner, as in the paper: a point never lies at 0, which stands for "none".
+    Coordinates are from the image's corner, as in the paper: a point never lies at 0, which means "none".
     """
     images, keypoints = types.shape
     order = np.argsort(xy[..., 0], axis=1, kind="stable")

@@ -19,7 +19,7 @@ class LocalisationFigures:
     localisation: float  # found by a box that overlaps its own by IoU >= 0.5, one to one
     classification: float  # of the found ones: the type's class is the true class
     both: float
-    class_of_type: tuple[int, ...]  # the class that each type stands for, -1 for none
+    class_of_type: tuple[int, ...]  # the class that each type is assigned, -1 for none
     things: int
 
 
@@ -34,17 +34,17 @@ def box_iou(first: FloatArray, second: FloatArray, side: float) -> FloatArray:
 def match_points(found: FloatArray, true: FloatArray, side: float, least: float = 0.5) -> tuple[IntArray, IntArray]:
     """Pairs (indices into found, into true): one to one, IoU at least `least`, as many and as good as can be."""
     iou = box_iou(found, true, side)
-    worth = np.where(iou >= least, 1 + iou, 0)  # a pair more outweighs any gain in overlap
-    rows, columns = linear_sum_assignment(worth, maximize=True)
+    value = np.where(iou >= least, 1 + iou, 0)  # a pair more outweighs any gain in overlap
+    rows, columns = linear_sum_assignment(value, maximize=True)
     kept = iou[rows, columns] >= least
     return rows[kept], columns[kept]
 
 
 def assign_types(confusion: IntArray) -> IntArray:
-    """Which class each type stands for, from counts (types, classes) -> (types,).
+    """Which class each type is assigned, from counts (types, classes) -> (types,).
 
     One to one where there are no more types than classes (-1 for a type that is left over), otherwise each type
-    stands for its most frequent class.
+    gets its most frequent class.
     """
     types, classes = confusion.shape
     if types > classes:

@@ -64,10 +64,10 @@ def mask_iou(tables: Int64Array) -> FloatArray:
     return iou
 
 
-def best_pairs(worth: FloatArray) -> Int64Array:
+def best_pairs(value: FloatArray) -> Int64Array:
     """(N, T, P) -> (N, T): the column of every row, one to one with the largest sum; -1 where that adds nothing."""
-    chosen = np.full(worth.shape[:2], -1, np.int64)
-    for image, table in enumerate(worth):
+    chosen = np.full(value.shape[:2], -1, np.int64)
+    for image, table in enumerate(value):
         rows, columns = linear_sum_assignment(table, maximize=True)
         kept = table[rows, columns] > 0
         chosen[image, rows[kept]] = columns[kept]
@@ -107,13 +107,13 @@ def segmentation_figures(tables: list[Int64Array], among_layers: list[Int64Array
     strict = np.concatenate([adjusted_rand(part[:, 1:]) for part in tables])
     whole = np.concatenate([adjusted_rand(part) for part in tables])
     ious = np.concatenate([object_ious(part).ravel() for part in tables])
-    seen = ~np.isnan(ious)
+    known = ~np.isnan(ious)
     return SegmentationFigures(
         ari_foreground=_mean(foreground),
         ari_foreground_strict=_mean(strict),
         ari=_mean(whole),
         mean_iou=_mean(ious),
-        objects=int(seen.sum()),
+        objects=int(known.sum()),
     )
 
 

@@ -8,9 +8,9 @@ those around the keypoint, one of them standing for all rows that were left out:
     map[y, x] = canvas[row_place[y], column_place[x]]
 
 Nothing is approximated by that:
-- A 3x3 convolution sees the right neighbours where rows were left out if the rows on both sides of the gap are of the
+- A 3x3 convolution has the right neighbours where rows were left out if the rows on both sides of the gap are of the
   constant kind. `plan` keeps as many rows as the receptive field of all convolutions at a level eats up, and one more.
-- 2x2 max-pooling finds its pairs because all pieces of a canvas begin and end at even rows.
+- 2x2 max-pooling finds its pairs because all parts of a canvas begin and end at even rows.
 - GroupNorm's mean and variance count every row and column of the canvas as often as it occurs in the map.
 - On the way up the first convolution of [from below, skip] is the sum of one over each; the one over the skip stays on
   the canvas, and only its result is put back to full size. The one over what comes from below is `upsampled.py`'s.
@@ -48,7 +48,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Axis:
-    """The rows (or columns) of the canvases of N layers; each layer's middle piece begins at its own `start`."""
+    """The rows (or columns) of the canvases of N layers; each layer's middle part begins at its own `start`."""
 
     kept: Kept
     start: Tensor  # (N,) whole numbers
@@ -65,7 +65,7 @@ class Axis:
         """(N, full): the row of the canvas that each row of the map is like."""
         kept, start = self.kept, self.start[:, None]
         row = torch.arange(kept.full, device=start.device)  # (full,)
-        before = row.clamp(max=kept.border - 1)  # the last of the first border stands for the gap behind it
+        before = row.clamp(max=kept.border - 1)  # the last of the first border is also the gap's behind it
         after = (row - kept.full + kept.size).clamp(min=kept.border + kept.middle)
         places = torch.where(row < start, before, row - start + kept.border)
         return torch.where(row < start + kept.middle, places, after)
@@ -84,7 +84,7 @@ class Canvas:
     columns: Axis
 
     def shares(self, dtype: torch.dtype) -> Tensor:
-        """(N, size, size): the share of the map's pixels that each pixel of the canvas stands for."""
+        """(N, size, size): the share of the map's pixels that each pixel of the canvas represents."""
         rows, columns = (_one_hot(axis.places(), axis.kept.size, dtype).mean(1) for axis in (self.rows, self.columns))
         return rows[:, :, None] * columns[:, None]
 
@@ -132,7 +132,7 @@ def plan(size: tuple[int, int], levels: int, variance: float) -> list[tuple[Kept
     """(rows, columns) to keep at each of the first levels, as far down as it pays; the deepest level is never there."""
     plans: list[tuple[Kept, Kept]] = []
     touched = 2 * support(variance) + 1  # rows that feel the keypoint
-    ring = -1  # rows that feel the border; the first convolution sees zeros there, which are like its padding
+    ring = -1  # rows that feel the border; the first convolution reads zeros there, which are like its padding
     for level in range(levels - 1):
         touched, ring = touched + 4, ring + 2  # by two convolutions
         # The skip's convolution on the way up needs one more row on each side of the middle, and two more at the
@@ -161,8 +161,8 @@ def _axes(plans: list[Kept], centre: Tensor, reach: int) -> list[Axis]:
     first = nearest - reach  # the first row that feels the keypoint
     for kept in plans:
         first = first - 2
-        # The middle piece begins at an even row before that. At the border it is moved inwards: the rows that it then
-        # misses are those of the border piece, and there is no gap between the two.
+        # The middle part begins at an even row before that. At the border it is moved inwards: the rows that it then
+        # misses are those of the border part, and there is no gap between the two.
         start = (first - 1).div(2, rounding_mode="floor") * 2
         axes.append(Axis(kept, start.clamp(kept.border, kept.full - kept.border - kept.middle)))
         first = first.div(2, rounding_mode="floor")

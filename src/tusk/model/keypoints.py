@@ -34,7 +34,7 @@ def most_peaks(height: int, width: int, window: int) -> int:
 def find_peaks(score_map: Tensor, window: int) -> Tensor:
     """(B, 1, H, W) -> (B, H*W) bool: the pixels that are the largest of the window around them.
 
-    Of equal neighbours only the first counts, so that a flat region is not a crowd of peaks.
+    Of equal neighbours only the first counts, so that a uniform region is not a crowd of peaks.
     """
     height, width = score_map.shape[-2:]
     _, where = F.max_pool2d(score_map, window, stride=1, padding=window // 2, return_indices=True)

@@ -19,7 +19,7 @@ def run_lengths(mask: BoolArray) -> list[int]:
 def packed(counts: list[int]) -> str:
     """The run lengths as text.
 
-    From the fourth on, a length is told as its difference from the one two before. A number is cut into groups of five
+    From the fourth on, a length is given as its difference from the one two before. A number is cut into groups of five
     bits, lowest first; a sixth bit says that more follow, and the last group's highest bit is the sign. 48 is added to
     each group, which makes it a printable letter.
     """
