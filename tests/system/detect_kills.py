@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 import tusk.detection.predictor
-import tusk.report.overlay  # noqa: F401
+import tusk.detection.draw  # noqa: F401
 from tusk.cli import main as cli
 from tusk.detection import batch, ledger
 from tusk.export import results as export

@@ -58,6 +58,13 @@ class Entry:
     scattered: bool = False  # things lie anywhere: a piece of an image is as good as a whole one
 
 
+def register(entry: Entry) -> None:
+    """Add a dataset; a name that is taken is refused."""
+    if entry.name in DATASETS:
+        raise UsageError(f"dataset '{entry.name}'", "there is one of that name already", "choose another name")
+    DATASETS[entry.name] = entry
+
+
 def open_dataset(name: str, request: Request) -> Dataset:
     """The dataset of that name, at the size that is asked for."""
     if name not in DATASETS:
@@ -212,7 +219,7 @@ def _needs_source(name: str, what: str, instead: str, request: Request) -> Path:
     return Path(request.source)
 
 
-DATASETS = {
+DATASETS: dict[str, Entry] = {
     entry.name: entry
     for entry in (
         Entry("folder", "your own pictures", "a folder, file, glob or list", False, _folder),

@@ -10,10 +10,11 @@ import numpy as np
 
 import tusk
 from tusk.config import Config
+from tusk.detection.draw import type_colours
 from tusk.model.network import Network
 from tusk.report.advice import remarks
 from tusk.report.curves import read_charts
-from tusk.report.draw import colour_names, type_colours
+from tusk.report.draw import colour_names
 from tusk.report.embedding import embed
 from tusk.report.gallery import type_cards
 from tusk.report.label_tables import LabelTable, label_tables

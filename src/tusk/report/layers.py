@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from tusk.detection.draw import type_colours
 from tusk.detection.merge import merge_fragments
 from tusk.detection.relocate import detect_keypoints
 from tusk.model.layers import label_map
 from tusk.model.network import Network
-from tusk.report.draw import UInt8Array, to_bytes, type_colours
+from tusk.report.draw import UInt8Array, to_bytes
 from tusk.report.predictions import Predictions
 from tusk.report.sample import Sample
 

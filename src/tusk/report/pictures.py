@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tusk.report.draw import FloatArray, UInt8Array, css, draw_score, picture_uri, to_bytes, type_colours
+from tusk.detection.draw import type_colours
+from tusk.report.draw import FloatArray, UInt8Array, css, draw_score, picture_uri, to_bytes
 from tusk.report.gallery import TypeCard
 from tusk.report.layers import LayeredImage
 from tusk.report.predictions import Predictions

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from tusk.data.dataset import Dataset, Truth
-from tusk.report.draw import enlarged, type_colours
+from tusk.detection.draw import enlarged, type_colours
 
 
 def contact_sheet(dataset: Dataset, count: int = 24, *, columns: int = 8, truth: bool = True) -> Image.Image:
