@@ -9,7 +9,7 @@ from tusk.config import Config, DataConfig
 from tusk.data.picture_framing import frame_for
 from tusk.detection import masks
 from tusk.detection.masks import mask_map
-from tusk.export.rle import packed, run_lengths
+from tusk.detection.rle import packed, run_lengths
 from tusk.model.network import seeded_network
 from tusk.model.storage import StoredModel
 

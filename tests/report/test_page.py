@@ -7,8 +7,8 @@ import numpy as np
 from PIL import Image
 
 from tests.report.reader import read_page
-from tusk.report.advice import Remark
 from tusk.detection.draw import draw_points, type_colours
+from tusk.report.advice import Remark
 from tusk.report.draw import colour_names, crop, draw_score, picture_uri, to_bytes
 from tusk.report.page import Fact, Figure, Page, Section, render_page, write_page
 

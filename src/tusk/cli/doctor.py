@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from tusk.api.runs import prepare_torch
 from tusk.cli.machine import Machine, Package, faults_of, gigabytes, look_at_machine, packages, version_line
-from tusk.cli.main import prepare_torch
 from tusk.errors import EXIT_FAILED
 
 

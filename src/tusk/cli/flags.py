@@ -39,12 +39,45 @@ def config_from_flags(args: Sequence[str], program: str) -> Config:
     return _parse(Config, rest, program, default=base, description=words)
 
 
-def run_with_flags(command: Callable[..., None], args: Sequence[str], program: str) -> None:
-    """Call the command with its arguments from flags."""
+def settings_from_flags(args: Sequence[str], preset: str | None, file: Path | None, program: str) -> dict[str, Any]:
+    """Those settings, part by part, that the flags give: `{"model": {"keypoints": 9}}`. They are checked together."""
+    base = load_config(preset, file)
+    _explain_settings(base, args)
+    values = _parse(Config, args, program, default=base).model_dump(mode="json")
+    settings: dict[str, Any] = {}
+    for word in args:
+        if word.startswith("--"):
+            path = word[2:].partition("=")[0].replace("-", "_").replace(".no_", ".").split(".")
+            value = _current(values, ".".join(path))
+            for part in reversed(path):
+                value = {part: value}
+            settings = merge(settings, value)
+    return settings
+
+
+def take_settings(args: Sequence[str], part: str) -> tuple[list[str], dict[str, Any]]:
+    """`--PART.SETTING VALUE` and `--PART.SETTING=VALUE` -> the other words, and the settings by name."""
+    rest: list[str] = []
+    settings: dict[str, Any] = {}
+    words = iter(args)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name.startswith(f"--{part}."):
+            rest.append(word)
+            continue
+        text = value if equals else next(words, None)
+        if text is None:
+            raise UsageError(name, "it has no value", f"write {name} VALUE")
+        settings[name.removeprefix(f"--{part}.").replace("-", "_")] = None if text == "None" else yaml.safe_load(text)
+    return rest, settings
+
+
+def run_with_flags(command: Callable[..., None], args: Sequence[str], program: str, **fixed: Any) -> None:
+    """Call the command with its arguments from flags, and with the fixed ones."""
 
     @functools.wraps(command)
     def prepare(*positional: Any, **named: Any) -> Callable[[], None]:
-        return functools.partial(command, *positional, **named)
+        return functools.partial(command, *positional, **{**named, **fixed})
 
     _parse(prepare, args, program)()
 
@@ -75,9 +108,9 @@ def _first_words(box: str) -> str:
 
 
 def _explain_settings(base: Config, args: Sequence[str]) -> None:
-    """Look at the `--part.setting value` pairs: an unknown name or a bad value is told with the nearest name.
+    """Check the `--part.setting value` pairs: an unknown name or a bad value is told with the nearest name.
 
-    They are looked at together, because some are only right together.
+    They are checked together, because some are only right together.
     """
     given: dict[str, list[str]] = {}
     name = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +17,12 @@ from tusk.data.sources import Source
 from tusk.detection.detections import Detections
 from tusk.detection.ledger import Ledger
 from tusk.detection.predictor import Predictor
-from tusk.detection.records import Record, record_of
+from tusk.detection.records import Record, Totals, record_of
 from tusk.errors import DataError
-from tusk.export.results import Totals, write_results
 from tusk.io import atomic_write
 
 Progress = Callable[[int, int], None]  # files done, files in all
+WriteResults = Callable[[Path, Callable[[], Iterable[Record]], int], Totals]  # folder, records, types
 Draw = Callable[[Path, Detections], bytes]  # a picture's file and what was found in it -> a PNG
 
 _READING_THREADS = min(4, os.cpu_count() or 1)
@@ -38,8 +38,8 @@ class Batch:
     folder: Path
     ledger: Ledger
     batch: int  # images that go through the network together
-    window: int  # side of a thing, in the network's pixels
     types: int
+    write_results: WriteResults
     shard: int = 0
     shards: int = 1
     masks: bool = False
@@ -60,7 +60,7 @@ class Batch:
         with self.ledger.ending() as now:
             if not now:
                 return None
-            totals = write_results(self.folder, self.ledger.records, self.types)
+            totals = self.write_results(self.folder, self.ledger.records, self.types)
             self.ledger.finish(totals)
             return totals
 
@@ -69,7 +69,7 @@ class Batch:
         fitted = [picture for picture in read if isinstance(picture, FittedPicture)]
         found = iter(self.predictor.detect_fitted(fitted))
         return [
-            picture if isinstance(picture, Record) else self._keep(path, picture, next(found))
+            picture if isinstance(picture, Record) else self._keep(path, next(found))
             for path, picture in zip(paths, read, strict=True)
         ]
 
@@ -83,7 +83,7 @@ class Batch:
         except DataError as error:
             return Record(name, why=error.why)
 
-    def _keep(self, path: Path, picture: FittedPicture, found: Detections) -> Record:
+    def _keep(self, path: Path, found: Detections) -> Record:
         if self.masks and found.mask_map is not None:
             self._write_picture("masks", found.source, _as_png(found))
         if self.draw is not None:
@@ -91,8 +91,7 @@ class Batch:
                 self._write_picture("overlays", found.source, self.draw(path, found))
             except DataError as error:  # it has gone or changed since it was read
                 return Record(found.source, why=error.why)
-        scale_x, scale_y = picture.frame.placement.scale
-        return record_of(found, self.window * max(scale_x, scale_y))
+        return record_of(found, found.box_side)
 
     def _write_picture(self, kind: str, name: str, content: bytes) -> None:
         # The whole name with its ending, so that a.png and a.jpg do not meet; and never out of the folder.

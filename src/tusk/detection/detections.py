@@ -158,7 +158,9 @@ class Detections:
         try:
             import supervision
         except ImportError as error:
-            raise UserError("to_supervision", "supervision is not installed", "run 'pip install supervision'") from error
+            raise UserError(
+                "to_supervision", "supervision is not installed", "run 'pip install supervision'"
+            ) from error
         from tusk.detection.records import record_of
 
         boxes = np.array([one.box for one in record_of(self, self.box_side).found], np.float64).reshape(-1, 4)

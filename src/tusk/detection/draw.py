@@ -5,6 +5,7 @@ from __future__ import annotations
 import colorsys
 import io
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,10 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tusk.data.images import Picture, read_picture
 from tusk.detection.detections import Detections
-from tusk.detection.inputs import OneImage, to_picture
 from tusk.errors import UsageError
+
+if TYPE_CHECKING:
+    from tusk.detection.inputs import OneImage
 
 UInt8Array = npt.NDArray[np.uint8]
 
@@ -67,6 +70,8 @@ def draw_points(
 
 def draw_detections(image: OneImage, found: Detections) -> Image.Image:
     """The picture with dots, numbers and masks; enlarged by a whole factor if it is small, shrunk if it is large."""
+    from tusk.detection.inputs import to_picture  # it needs torch, and contact sheets do not
+
     picture, name = to_picture(image, 0, min(_LONGEST, found.width, found.height))
     if (picture.original_width, picture.original_height) != (found.width, found.height):
         why = f"it is {picture.original_width} x {picture.original_height} pixels, the detections are of "

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from tusk.data.sources import Source
-from tusk.detection.records import Record
+from tusk.detection.records import Record, Totals
 from tusk.errors import DataError, UsageError
-from tusk.export.results import Totals
 from tusk.io import atomic_file, atomic_write
 
 _NAME = "manifest.json"
@@ -50,6 +49,7 @@ class Manifest:
     batch: int
     masks: bool
     overlays: bool
+    detection: dict[str, Any]  # the settings that stand over the model's own
     totals: Totals | None = None  # once all is done
 
     @property
@@ -207,6 +207,7 @@ _WORDS = {
     "batch": "--batch",
     "masks": "--masks",
     "overlays": "--overlays",
+    "detection": "--detection setting",
 }
 
 

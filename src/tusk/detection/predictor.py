@@ -64,16 +64,19 @@ class Predictor:
 
     def detect(self, images: OneImage | Iterable[OneImage]) -> Detections | list[Detections]:
         """One picture -> its detections, several -> a list of them."""
-        found: list[Detections] = []
+        found = list(self.stream(images))
+        return found[0] if is_one(images) else found
+
+    def stream(self, images: OneImage | Iterable[OneImage]) -> Iterator[Detections]:
+        """The same one by one: only the pictures of a few batches are held in memory."""
         waiting: list[FittedPicture] = []
         for number, image in enumerate(each(images)):
             picture, name = to_picture(image, number, self._smallest_side)
             waiting.append(fit_picture(picture, name, self._config.data, self._config.model.multiple))
             if len(waiting) == 4 * self._batch:  # more than a batch, so that pictures of one size find together
-                found += self.detect_fitted(waiting)
+                yield from self.detect_fitted(waiting)
                 waiting = []
-        found += self.detect_fitted(waiting)
-        return found[0] if is_one(images) else found
+        yield from self.detect_fitted(waiting)
 
     def fit_file(self, path: Path, name: str) -> FittedPicture:
         """Read a file as the network wants it; what cannot be read is a DataError."""
@@ -96,6 +99,14 @@ class Predictor:
 
     def detect_fitted(self, pictures: Sequence[FittedPicture]) -> list[Detections]:
         """What is in each of the pictures, in their order; those of one size go through the network together."""
+        found = self._detect_fitted(pictures)
+        window = self._config.model.window
+        return [
+            replace(one, box_side=window * max(picture.frame.placement.scale))
+            for picture, one in zip(pictures, found, strict=True)
+        ]
+
+    def _detect_fitted(self, pictures: Sequence[FittedPicture]) -> list[Detections]:
         if self._in_pieces:
             return [self._by_looks(picture) for picture in pictures]
         found: list[Detections | None] = [None] * len(pictures)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tusk.detection.detections import Detection, Detections
-from tusk.export.rle import packed, run_lengths
+from tusk.detection.rle import packed, run_lengths
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,15 @@ class Record:
         values: dict[str, Any] = json.loads(line)
         found = (Instance(**{**one, "box": tuple(one["box"])}) for one in values.pop("found"))
         return Record(**values, found=tuple(found))
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a run found."""
+
+    pictures: int
+    unreadable: int
+    instances: int
 
 
 def record_of(detections: Detections, side: float) -> Record:

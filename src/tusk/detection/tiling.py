@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -99,7 +100,7 @@ def join(
 
 def _together(found_in_tiles: Sequence[Detections], height: int, width: int) -> Detections:
     names = ("xy", "type", "score", "gain", "probability", "descriptor", "instance")
-    joined = {
+    joined: dict[str, Any] = {
         name: np.concatenate([getattr(found_in_tile, name) for found_in_tile in found_in_tiles]) for name in names
     }
     return Detections(found_in_tiles[0].source, width, height, **joined)
