@@ -13,7 +13,7 @@ from tusk.report.page import render_page
 from tusk.report.predictions import predict
 from tusk.training.run import TrainingState
 
-ALWAYS = ["health", "run", "images", "types"]
+ALWAYS = ["state", "run", "images", "types"]
 LAYERS = {"decode": "layers", "background": "colour"}
 
 
@@ -61,7 +61,7 @@ def test_counts_are_those_of_a_slow_count(rendered):
 
 def test_every_image_and_type_is_drawn(rendered):
     for _, shown, page in rendered.values():
-        assert sum("sight " in kind for kind in page.classes) == min(12, len(shown.sample))
+        assert sum("example " in kind for kind in page.classes) == min(12, len(shown.sample))
         assert sum(kind.startswith("type card") for kind in page.classes) == 4
         assert sum("chart" in kind for kind in page.classes) == 0, "there are no logs"
     assert sum("layered" in kind for kind in rendered["attributes and layers"][2].classes) == 4

@@ -75,6 +75,6 @@ def test_a_page_stands_by_itself_and_escapes_words(tmp_path):
     assert text == render_page(page).replace("\udcff", "\\udcff")
     read = read_page(text)
     assert read.text.count(evil) >= 7 and "<img" not in text
-    assert read.ids == ["health", "run", "one"] and "None" not in read.text
+    assert read.ids == ["state", "run", "one"] and "None" not in read.text
     assert [kind for kind in read.classes if kind in ("well", "amiss")] == ["amiss", "well"]
     assert len(list((tmp_path / "deep").iterdir())) == 1

@@ -102,7 +102,7 @@ def test_a_sound_run_gets_no_advice_and_each_fault_gets_its_own():
     assert told(predictions, about) == ""
     assert "3 of 4 types are hardly used (0, 1, 3)" in told(replace(predictions, label=even * 0 + 2), about)
     assert "Type 2 takes 100%" in told(replace(predictions, label=even * 0 + 2), about)
-    assert "painted no better" in told(
+    assert "no better than the mean image" in told(
         replace(predictions, error=predictions.error + mean_image_error(shown.sample.images)), about
     )
     assert "nearly all alike" in told(predictions, about, replace(FINE, spread=0.01))

@@ -49,7 +49,7 @@ def crop(image: UInt8Array, x: float, y: float, side: int) -> UInt8Array:
 
 
 def picture_uri(pixels: UInt8Array) -> str:
-    """(H, W, 3 or 4) as text that stands in a page by itself; large pictures are made smaller and lossy."""
+    """(H, W, 3 or 4) as text inside a page; large pictures are made smaller and lossy."""
     picture = Image.fromarray(pixels)
     if max(picture.size) > _LARGEST:
         picture.thumbnail((_LARGEST, _LARGEST))

@@ -1,4 +1,4 @@
-"""The layers of a few images: what each keypoint paints, where, and which pixels are its own."""
+"""The layers of a few images: what each keypoint decodes to, where, and which pixels are its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHADES = (1.0, 0.68, 0.84, 0.52)
 
 @dataclass(frozen=True)
 class Layer:
-    """What one keypoint paints."""
+    """What one keypoint decodes to."""
 
     label: int
     picture: UInt8Array  # (H, W, 4): its colours, as opaque as they are in the image
@@ -93,7 +93,7 @@ def _apart(network: Network, sample: Sample, index: int) -> LayeredImage:
 
 
 def _layer_colours(labels: list[int], types: int) -> list[tuple[int, ...]]:
-    """That of the type; a further layer of the same type is darker, so that the two can be told apart."""
+    """That of the type; a further layer of the same type is darker, so that the two differ."""
     colours = type_colours(types)
     shades = [_SHADES[labels[:number].count(label) % len(_SHADES)] for number, label in enumerate(labels)]
     return [tuple(round(shade * part) for part in colours[label]) for label, shade in zip(labels, shades, strict=True)]

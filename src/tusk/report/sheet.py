@@ -43,10 +43,10 @@ def _draw_truth(tile: Image.Image, truth: Truth, factor: int) -> None:
     if truth.points is None:
         return
     draw = ImageDraw.Draw(tile)
-    kinds = truth.classes if truth.classes is not None else np.arange(len(truth.points))
-    colours = type_colours(int(kinds.max()) + 1 if len(kinds) else 1)
-    for (x, y), kind in zip(truth.points, kinds, strict=True):
+    classes = truth.classes if truth.classes is not None else np.arange(len(truth.points))
+    colours = type_colours(int(classes.max()) + 1 if len(classes) else 1)
+    for (x, y), number in zip(truth.points, classes, strict=True):
         if math.isnan(x) or math.isnan(y):
             continue
         u, v = (float(x) + 0.5) * factor, (float(y) + 0.5) * factor
-        draw.ellipse((u - 2, v - 2, u + 2, v + 2), fill=colours[int(kind)], outline=(0, 0, 0))
+        draw.ellipse((u - 2, v - 2, u + 2, v + 2), fill=colours[int(number)], outline=(0, 0, 0))

@@ -1,4 +1,4 @@
-"""A page from start to end: open the images, look at the model, write the file."""
+"""A page from start to end: open the images, detect in them, write the file."""
 
 from __future__ import annotations
 
