@@ -174,7 +174,10 @@ class Detections:
         )
 
     def plot(self, image: OneImage) -> Image.Image:
-        """The picture with a dot and the type's number for each, and masks tinted where there are any."""
+        """The picture with a dot and the type's number for each, and masks tinted where there are any.
+
+        A small picture is enlarged by a whole factor, so that the numbers can be read; a large one is shrunk.
+        """
         from tusk.detection.draw import draw_detections
 
         return draw_detections(image, self)

@@ -57,7 +57,7 @@ def read_charts(folder: Path) -> list[Chart]:
     for key in dict.fromkeys(name for entry in losses for name in entry if name not in ("step", "progress")):
         curve = _curve(losses, key, "weighted loss")
         if curve is not None and any(curve.y):
-            charts.append(Chart(f"Loss: {key.replace('_', ' ')}", (curve,)))
+            charts.append(Chart(f"Loss: {key}", (curve,)))
     return charts
 
 

@@ -8,6 +8,7 @@ tusk train --resume runs/train/photos                                   # go on 
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -248,6 +249,9 @@ def _in_use(network: Network) -> Network:
 def stop_signals() -> Iterator[list[int]]:
     """The list gets the signal when the user or the system asks to stop; a second Ctrl-C stops at once."""
     asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked  # Python gives signals to the main thread alone
+        return
 
     def note(number: int, frame: object) -> None:  # noqa: ARG001
         if asked and number == signal.SIGINT:
