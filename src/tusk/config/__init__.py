@@ -5,6 +5,7 @@ Every value is checked when the tree is made; `tusk.presets` finds and merges th
 
 from tusk.config.base import Part, Schedule, value_at
 from tusk.config.data import DataConfig
+from tusk.config.detection import DetectionConfig
 from tusk.config.losses import ForegroundConfig, InfoNCEConfig, LossesConfig, OpacityConfig, PseudoLabelsConfig
 from tusk.config.model import ModelConfig
 from tusk.config.training import TrainingConfig, WarpConfig
@@ -13,6 +14,7 @@ from tusk.config.tree import Config
 __all__ = [
     "Config",
     "DataConfig",
+    "DetectionConfig",
     "ForegroundConfig",
     "InfoNCEConfig",
     "LossesConfig",

@@ -49,14 +49,6 @@ class ModelConfig(Part):
     layer_base_colour: bool = False
     """Read the base colour of a layer straight from its descriptor, by a linear map. Norms in the decoder let little of
     a value's size through, so it paints the wrong colour for long; and descriptors then tell colours apart."""
-    mask_tolerance: Positive | None = None
-    """Masks give a pixel to the layer whose share in it and whose colour fit best; this is by how much a fitting colour
-    may usually differ. None: by the shares alone, as in the paper."""
-    relocate_keypoints: Annotated[int, Field(ge=0)] = 0
-    """In use, up to so many keypoints of an image are put where it is least well painted, if that mends enough."""
-    merge_fragments_above: Annotated[float, Field(gt=0, le=2)] | None = None
-    """In use, a keypoint is a part of its neighbour's thing where the share of its pixels that other layers would cover
-    and the share of its edge along that neighbour add up to this. None: every keypoint is a thing of its own."""
     type_distance: Literal["norm", "mean-square"] = "norm"
     """Distance of a descriptor from a prototype; `mean-square` is the authors' variant."""
     type_scale: Positive = 1.0
@@ -80,8 +72,6 @@ class ModelConfig(Part):
     def _fits(self) -> Self:
         if self.window % 2 == 0:
             raise ValueError(f"window must be odd, not {self.window}")
-        if self.mask_tolerance is not None and self.decode != "layers":
-            raise ValueError("mask_tolerance needs decode 'layers': there are no masks without them")
         if self.layer_window is not None:
             if self.decode != "layers":
                 raise ValueError("layer_window needs decode 'layers'")
@@ -91,13 +81,4 @@ class ModelConfig(Part):
             raise ValueError("layer_base_colour needs decode 'layers'")
         if self.background != "none" and self.decode != "layers":
             raise ValueError("background needs decode 'layers'")
-        if self.background == "none":
-            if self.relocate_keypoints:
-                raise ValueError(
-                    "relocate_keypoints need a background: without one, every pixel is painted by some layer"
-                )
-            if self.merge_fragments_above is not None:
-                raise ValueError(
-                    "merge_fragments_above needs a background: without one, other layers cover every pixel"
-                )
         return self

@@ -12,13 +12,17 @@ RENAMED = {
     "losses.flat": "losses.uniform_region",
     "losses.opacity.halves": "losses.opacity.binarity",
     "model.layer_tint": "model.layer_base_colour",
-    "model.second_looks": "model.relocate_keypoints",
-    "model.join_parts": "model.merge_fragments_above",
+    "model.mask_tolerance": "detection.mask_tolerance",
+    "model.second_looks": "detection.relocate_keypoints",
+    "model.relocate_keypoints": "detection.relocate_keypoints",
+    "model.join_parts": "detection.merge_fragments_above",
+    "model.merge_fragments_above": "detection.merge_fragments_above",
     "training.islands_by_looks": "training.reassign_by_appearance",
     "training.revive_every": "training.restart_dead_every",
 }
 # (Dotted name, old value) -> new value.
 RENAMED_VALUES = {("data.fit", "pieces"): "tiles"}
+_JUMP = 0.999  # a schedule's points after this share of the training changed nothing but the final model
 
 
 def upgrade(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -35,7 +39,21 @@ def upgrade(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]
         if part is not None and part.get(path[-1]) == old_value:
             part[path[-1]] = new_value
             said.append(f"'{name}: {old_value}' is now '{name}: {new_value}'")
+    if _split_window(upgraded):
+        said.append("a 'training.window' that jumps at its end is now 'model.window' and 'detection.window'")
     return upgraded, tuple(said)
+
+
+def _split_window(values: dict[str, Any]) -> bool:
+    """A schedule of the window that only jumped in the last thousandth was a window for detection in disguise."""
+    training = _part(values, ["training"])
+    points = None if training is None else training.get("window")
+    if training is None or not isinstance(points, list | tuple) or len(points) < 2 or points[-2][0] < _JUMP:
+        return False
+    values.setdefault("model", {})["window"] = int(points[-2][1])
+    values.setdefault("detection", {}).setdefault("window", int(points[-1][1]))
+    training["window"] = points[:-1] if len(points) > 2 else None
+    return True
 
 
 def _copy(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +76,7 @@ def _take(values: dict[str, Any], path: list[str]) -> tuple[bool, Any]:
 
 
 def _put(values: dict[str, Any], path: list[str], value: Any) -> None:
-    """What already stands under the new name wins: a file may hold both while it is being edited."""
+    """A value that is already there under the new name wins: a file may hold both while it is being edited."""
     for name in path[:-1]:
         values = values.setdefault(name, {})
     values.setdefault(path[-1], value)

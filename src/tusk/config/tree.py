@@ -8,6 +8,7 @@ from pydantic import model_validator
 
 from tusk.config.base import Part, value_at
 from tusk.config.data import DataConfig
+from tusk.config.detection import DetectionConfig
 from tusk.config.losses import ForegroundConfig, LossesConfig, OpacityConfig
 from tusk.config.model import ModelConfig
 from tusk.config.training import TrainingConfig
@@ -20,13 +21,14 @@ class Config(Part):
     model: ModelConfig = ModelConfig()
     losses: LossesConfig = LossesConfig()
     training: TrainingConfig = TrainingConfig()
+    detection: DetectionConfig = DetectionConfig()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         losses, training = self.losses, self.training
         if training.window is not None and value_at(training.window, 1.0) != self.model.window:
             raise ValueError(
-                f"training.window must end at model.window, {self.model.window}: that is the one in use after training"
+                f"training.window must end at model.window, {self.model.window}; for use, set detection.window"
             )
         if training.reassign_by_appearance and (training.prototype_start != "spectral" or not training.memory):
             raise ValueError(
@@ -46,5 +48,20 @@ class Config(Part):
             raise ValueError(
                 "training.micro_batch needs losses that split over images: not standardised descriptors or features, "
                 "nor a relative reconstruction error, contrast or mutual information"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _detectable(self) -> Self:
+        detection, model = self.detection, self.model
+        if detection.mask_tolerance is not None and model.decode != "layers":
+            raise ValueError("detection.mask_tolerance needs model.decode 'layers': there are no masks without them")
+        if detection.relocate_keypoints and model.background == "none":
+            raise ValueError(
+                "detection.relocate_keypoints needs model.background: without one, some layer covers every pixel"
+            )
+        if detection.merge_fragments_above is not None and model.background == "none":
+            raise ValueError(
+                "detection.merge_fragments_above needs model.background: without one, other layers cover every pixel"
             )
         return self

@@ -1,0 +1,34 @@
+"""How keypoints are detected once the network is trained."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from tusk.config.base import Part, Positive
+
+
+class DetectionConfig(Part):
+    """How keypoints are detected once the network is trained; nothing here changes the training."""
+
+    window: Annotated[int, Field(ge=3)] | None = None
+    """Side in image pixels of the window for non-maximum suppression and soft-argmax; None: `model.window`."""
+    relocate_keypoints: Annotated[int, Field(ge=0)] = 0
+    """Up to so many keypoints of an image are moved to where the reconstruction error is largest, if that lowers it
+    enough."""
+    merge_fragments_above: Annotated[float, Field(gt=0, le=2)] | None = None
+    """A keypoint is a fragment of its neighbour's object where the share of its pixels that other layers would cover
+    and the share of its edge along that neighbour add up to this. None: every keypoint is an object of its own."""
+    mask_tolerance: Positive | None = None
+    """Masks give a pixel to the layer whose share in it and whose colour fit best; this is by how much a fitting colour
+    usually differs. None: by the shares alone, as in the paper."""
+    min_gain: float | None = None
+    """Least gain of a detection: by how much its keypoint lowers the reconstruction error. None: as training found it
+    and stored it with the model."""
+
+    @model_validator(mode="after")
+    def _odd(self) -> Self:
+        if self.window is not None and self.window % 2 == 0:
+            raise ValueError(f"window must be odd, not {self.window}")
+        return self
