@@ -4,8 +4,20 @@ import numpy as np
 import torch
 
 from tusk.config import Config
+from tusk.detection.predictor import Predictor
 from tusk.model.network import Network
-from tusk.model.storage import StoredModel
+from tusk.model.storage import StoredModel, load_model
+from tusk.weights import shipped_models
+
+
+def shipped(name):
+    """A model of the package, as it is stored."""
+    return load_model(shipped_models()[name])
+
+
+def detect(model, images, *args, **options):
+    """What `tusk detect` gives."""
+    return Predictor(model, *args, **options).detect(images)
 
 
 def bright_model(size=64, **data):

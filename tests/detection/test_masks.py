@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.detection.bright import detect
 from tusk.config import Config, DataConfig
 from tusk.data.picture_framing import frame_for
 from tusk.detection import masks
@@ -22,8 +24,8 @@ def test_every_pixel(width, height, fit, monkeypatch):
     rng = np.random.default_rng(1)
     alpha = rng.dirichlet(np.full(4, 0.4), (frame.height, frame.width)).transpose(2, 0, 1)[:3]  # the fourth: background
     kept = np.array([True, False, True])
-    found = mask_map(alpha, kept, frame.placement, width, height)
-    shares = [1 - alpha.sum(0), *alpha]
+    shares = np.stack([1 - alpha.sum(0), *alpha]).astype(np.float32)
+    found = mask_map(torch.from_numpy(shares), kept, frame.placement, width, height)
     place = frame.placement
     for row in range(height):
         for column in range(width):
@@ -45,9 +47,9 @@ def test_a_model_with_layers_gives_masks_of_the_original_size():
     config = Config.model_validate({"data": {"size": 32}, "model": settings})
     model = StoredModel(seeded_network(config.model, 3).eval(), config)
     image = np.random.default_rng(0).integers(0, 256, (70, 50, 3), dtype=np.uint8)
-    found = model.detect(image, min_gain=-np.inf)
+    found = detect(model, image, min_gain=-np.inf)
     assert found.mask.shape == (3, 70, 50) and found.mask.any() and found.mask.sum(0).max() == 1
-    assert model.detect(image, min_gain=np.inf).mask_map.max() == 0  # what is left out leaves no mask
+    assert detect(model, image, min_gain=np.inf).mask_map.max() == 0  # what is left out leaves no mask
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

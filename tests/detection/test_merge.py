@@ -8,17 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tusk.config import ModelConfig
+from tusk.detection.masks import claim_pixels, label_map, pixel_shares
 from tusk.detection.merge import merge_fragments
-from tusk.model.layers import claim_pixels, label_map
 from tusk.model.network import seeded_network
 
 SIDE = 24
 SIZE = {"keypoints": 3, "types": 2, "channels": 8, "width": 8, "levels": 2, "window": 5, "decode": "layers"}
 
 
-def scene(*layers, **more):
+def labels_of(output):
+    return label_map(pixel_shares(output.layer_alpha))
+
+
+def scene(*layers):
     """A network, a grey image, and an output whose layers have these shares: (rows, columns, share), each a list."""
-    network = seeded_network(ModelConfig(**SIZE, background="colour", **more), 0).eval()
+    network = seeded_network(ModelConfig(**SIZE, background="colour"), 0).eval()
     images = torch.full((1, 3, SIDE, SIDE), 0.5)
     alpha = torch.zeros(1, 3, 1, SIDE, SIDE)
     for number, patches in enumerate(layers):
@@ -37,11 +41,11 @@ def test_a_highlight_is_joined_with_its_thing():
     # The thing's layer reaches under the highlight's, and would cover it.
     below = (slice(2, 8), slice(6, 14), 0.35)
     apart = (slice(20, 24), slice(20, 24), 0.9)
-    network, images, seen = scene([THING, below], [HIGHLIGHT], [apart], merge_fragments_above=1.0)
-    assert set(label_map(seen).unique().tolist()) == {0, 1, 2, 3}
-    joined = merge_fragments(network, images, seen)
+    _, _, seen = scene([THING, below], [HIGHLIGHT], [apart])
+    assert set(labels_of(seen).unique().tolist()) == {0, 1, 2, 3}
+    joined = merge_fragments(seen, seen, 1.0)
     assert joined.found.tolist() == [[True, False, True]]
-    labels = label_map(joined)[0]
+    labels = labels_of(joined)[0]
     assert (labels[2:18, 2:18] == 1).all() and (labels[20:, 20:] == 3).all() and (labels == 0).sum() == 24**2 - 272
     torch.testing.assert_close(joined.layer_alpha.sum(1), seen.layer_alpha.sum(1))
     assert (joined.layer_alpha[:, 1] == 0).all()
@@ -52,15 +56,15 @@ def test_a_highlight_is_joined_with_its_thing():
 def test_a_thing_beside_another_stays():
     beside = (slice(2, 18), slice(18, 23), 0.9)
     apart = (slice(20, 24), slice(0, 4), 0.9)
-    network, images, seen = scene([THING], [beside], [apart], merge_fragments_above=1.0)
-    assert torch.equal(merge_fragments(network, images, seen).layer_alpha, seen.layer_alpha)
+    _, _, seen = scene([THING], [beside], [apart])
+    assert torch.equal(merge_fragments(seen, seen, 1.0).layer_alpha, seen.layer_alpha)
 
 
 def test_a_thing_that_is_half_hidden_stays():
     # What is seen of it has the other thing along a third of its edge, and nothing covers it but a little of that.
     behind = [(slice(18, 22), slice(6, 14), 0.8)]
-    network, images, seen = scene([THING, (slice(18, 22), slice(6, 14), 0.1)], behind, merge_fragments_above=1.0)
-    assert merge_fragments(network, images, seen).found.all()
+    _, _, seen = scene([THING, (slice(18, 22), slice(6, 14), 0.1)], behind)
+    assert merge_fragments(seen, seen, 1.0).found.all()
 
 
 def test_parts_of_parts_end_as_one_thing():
@@ -68,18 +72,16 @@ def test_parts_of_parts_end_as_one_thing():
     halves[0].append((slice(2, 8), slice(4, 16), 0.4))
     halves[0].append((slice(3, 6), slice(6, 10), 0.2))
     halves[1].append((slice(3, 6), slice(6, 10), 0.3))
-    network, images, seen = scene(*halves, merge_fragments_above=1.0)
-    joined = merge_fragments(network, images, seen)
+    _, _, seen = scene(*halves)
+    joined = merge_fragments(seen, seen, 1.0)
     assert joined.found.tolist() == [[True, False, False]]
-    assert (label_map(joined)[0, 2:18, 2:18] == 1).all()
+    assert (labels_of(joined)[0, 2:18, 2:18] == 1).all()
 
 
 def test_without_the_setting_only_pixels_are_claimed():
     network, images, seen = scene([THING], [HIGHLIGHT])
-    assert merge_fragments(network, images, seen) is seen
-    network, images, seen = scene([THING], [HIGHLIGHT], mask_tolerance=0.1)
-    claimed = claim_pixels(network, images, seen)
-    assert torch.equal(merge_fragments(network, images, seen).layer_alpha, claimed.layer_alpha)
+    claimed = claim_pixels(network, images, seen, 0.1)
+    assert merge_fragments(seen, claimed, None) is claimed
 
 
 def signs(shares, claims, number):
@@ -113,11 +115,11 @@ def test_against_the_slow_reference(seed, least):
         top, left = torch.randint(0, 12, (2,), generator=draw).tolist()
         high, wide = torch.randint(3, 12, (2,), generator=draw).tolist()
         layers.append([(slice(top, top + high), slice(left, left + wide), 1.0)])
-    network, images, seen = scene(*layers, merge_fragments_above=least)
+    _, _, seen = scene(*layers)
     weight = seen.layer_alpha * torch.rand(seen.layer_alpha.shape, generator=draw) * 4
     alpha = weight / (1 + weight.sum(1, keepdim=True))
     seen = replace(seen, layer_alpha=alpha)
-    joined = merge_fragments(network, images, seen)
+    joined = merge_fragments(seen, seen, least)
     if joined.found.all():
         worst = [signs(alpha[0, :, 0], alpha[0, :, 0], number) for number in range(3)]
         assert all(sign is None or sign < least + 1e-4 for sign in worst)
@@ -135,6 +137,6 @@ def test_against_the_slow_reference(seed, least):
 
 @pytest.mark.parametrize("found", [[True, False, True], [False, False, False]])
 def test_what_was_not_found_is_no_part(found):
-    network, images, seen = scene([THING, (slice(2, 8), slice(6, 14), 0.35)], [HIGHLIGHT], merge_fragments_above=1.0)
+    _, _, seen = scene([THING, (slice(2, 8), slice(6, 14), 0.35)], [HIGHLIGHT])
     seen = replace(seen, found=torch.tensor([found]))
-    assert merge_fragments(network, images, seen).found.tolist() == [found]
+    assert merge_fragments(seen, seen, 1.0).found.tolist() == [found]

@@ -5,8 +5,7 @@ import pytest
 import torch
 from PIL import Image
 
-import tusk
-from tests.detection.bright import blob, bright_model
+from tests.detection.bright import blob, bright_model, detect, shipped
 from tusk.config import Config
 from tusk.data.images import read_picture
 from tusk.data.registry import Request, open_dataset
@@ -79,7 +78,7 @@ SHEET = [grey_tiff, cmyk_jpeg, exif_rotated, photograph, turned_photograph, icon
 @pytest.mark.parametrize("fit", ["letterbox", "centre-crop", "pad"])
 def test_odd_files(tmp_path, write, fit):
     name, width, height, place = write(tmp_path)
-    found = bright_model(fit=fit, dataset="tetrominoes").detect(tmp_path / name, min_gain=ALL)
+    found = detect(bright_model(fit=fit, dataset="tetrominoes"), tmp_path / name, min_gain=ALL)
     assert isinstance(found, Detections) and len(found) == 1
     assert (found.width, found.height) == (width, height)
     assert found.source == str(tmp_path / name)
@@ -108,8 +107,8 @@ def test_all_kinds_of_input_give_the_same(tmp_path):
         torch.from_numpy(pixels).permute(2, 0, 1) / 255,
         torch.from_numpy(pixels[:, :, 0]),
     ]
-    alone = [model.detect(image, min_gain=ALL) for image in inputs]
-    together = model.detect(inputs, min_gain=ALL)
+    alone = [detect(model, image, min_gain=ALL) for image in inputs]
+    together = detect(model, inputs, min_gain=ALL)
     assert isinstance(together, list)
     for found in [*alone, *together]:
         np.testing.assert_allclose(found.xy, alone[0].xy, atol=1e-3)
@@ -118,8 +117,8 @@ def test_all_kinds_of_input_give_the_same(tmp_path):
         torch.from_numpy(pixels).permute(2, 0, 1).expand(3, -1, -1, -1),
         iter([pixels] * 3),
     ]
-    assert [len(model.detect(stack)) for stack in stacks] == [3, 3, 3]
-    assert model.detect([]) == []
+    assert [len(detect(model, stack)) for stack in stacks] == [3, 3, 3]
+    assert detect(model, []) == []
 
 
 @pytest.mark.parametrize(
@@ -136,13 +135,13 @@ def test_all_kinds_of_input_give_the_same(tmp_path):
 )
 def test_what_is_no_picture_is_said(image, words):
     with pytest.raises(DataError, match=words):
-        bright_model().detect(image)
+        detect(bright_model(), image)
 
 
 @pytest.mark.parametrize("options", [{"keypoints": 0}, {"min_score": 1.5}, {"min_score": np.nan}, {"min_gain": np.nan}])
 def test_bad_options(options):
     with pytest.raises(UsageError):
-        bright_model().detect(np.zeros((20, 20), np.uint8), **options)
+        detect(bright_model(), np.zeros((20, 20), np.uint8), **options)
 
 
 def test_mixed_sizes_keep_their_order_and_batches_do_not_matter():
@@ -152,7 +151,7 @@ def test_mixed_sizes_keep_their_order_and_batches_do_not_matter():
     )
     model = StoredModel(seeded_network(config.model, 0).eval(), config)
     images = [rng.integers(0, 256, (30 + 5 * (n % 3), 40, 3), dtype=np.uint8) for n in range(13)]
-    alone = [model.detect(image) for image in images]
+    alone = [detect(model, image) for image in images]
     for batch in (1, 3, 8):
         for one, found in zip(alone, Predictor(model, batch=batch).detect(images), strict=True):
             assert found.height == one.height
@@ -166,9 +165,9 @@ def test_more_keypoints_than_were_trained_and_more_than_there_are():
     )
     model = StoredModel(seeded_network(config.model, 0).eval(), config)
     image = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
-    two, many = (len(model.detect(image, keypoints, min_gain=ALL)) for keypoints in (2, 10_000))
+    two, many = (len(detect(model, image, keypoints, min_gain=ALL)) for keypoints in (2, 10_000))
     assert two == 2 < many < 64  # as many as there are peaks
-    assert len(model.detect(np.zeros((5, 900), np.uint8), 30, min_gain=ALL)) >= 1  # a strip thinner than the network
+    assert len(detect(model, np.zeros((5, 900), np.uint8), 30, min_gain=ALL)) >= 1  # a strip thinner than the network
 
 
 @pytest.mark.parametrize("scale", [1, 3])
@@ -178,7 +177,7 @@ def test_the_shipped_model_finds_digits_in_a_larger_and_wider_picture(scale):
     wide = np.zeros((80, 110, 3), np.uint8)
     wide[:, 20:100] = digits.image(0)
     large = np.asarray(Image.fromarray(wide).resize((110 * scale, 80 * scale), Image.Resampling.BICUBIC))
-    found = tusk.load("mnist-hard").detect(large)
+    found = detect(shipped("mnist-hard"), large)
     assert len(found) == 9
     expected = (truth + np.array([20.5, 0.5])) * scale - 0.5
     distance = np.linalg.norm(found.xy[:, None] - expected[None], axis=-1)
@@ -195,6 +194,6 @@ def test_a_point_in_the_bars_is_not_in_the_picture():
     y = output.xy[0, output.found[0], 1]
     inside = int(((y > 23.5) & (y < 39.5)).sum())
     assert 0 < inside < len(y)
-    found = model.detect(pixels, 9, min_gain=ALL)
+    found = detect(model, pixels, 9, min_gain=ALL)
     assert len(found) == inside
     assert ((found.xy >= 0) & (found.xy <= (127, 31))).all()

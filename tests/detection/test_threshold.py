@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tusk.config import ModelConfig
 from tusk.detection import gain
 from tusk.detection import threshold as counts
+from tusk.detection.settings import DetectionSettings
 from tusk.detection.threshold import gain_threshold, least_gain
 from tusk.model.network import seeded_network
 
@@ -32,6 +33,14 @@ def test_one_kind_is_not_cut(seed, spread, number):
     assert gain_threshold(rng.exponential(spread, number)) == -np.inf
 
 
+def test_bright_and_dark_objects_are_not_parted():
+    """Two sharp groups of objects, one of twice the other's brightness, and no keypoint without an object."""
+    rng = np.random.default_rng(0)
+    gains = np.concatenate([rng.normal(14, 0.1, 160), rng.normal(28, 0.2, 140)])
+    assert gain_threshold(gains) == -np.inf
+    assert 0.1 < gain_threshold(np.concatenate([gains, rng.normal(0, 0.01, 100)])) < 14
+
+
 def test_nothing_to_go_by():
     for gains in ([], [0.0, 0.0], [-1.0, -2.0], [3.0], [3.0, 3.0], [np.nan, np.nan]):
         assert gain_threshold(np.array(gains)) == -np.inf
@@ -53,13 +62,13 @@ def test_the_least_gain_is_the_threshold_of_all_images(monkeypatch):
     settings = {"keypoints": 4, "types": 3, "channels": 6, "width": 8, "levels": 2, "window": 7}
     network = seeded_network(ModelConfig.model_validate(settings), 1).train()
     images = torch.randint(0, 256, (11, 3, 24, 24), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
-    images[::3] = 0  # nothing to see in some
+    images[::3] = 0  # nothing in some
     given = []
     monkeypatch.setattr(counts, "gain_threshold", lambda values: given.append(values) or 0.25)
-    assert least_gain(network, images) == 0.25
+    assert least_gain(network, images, DetectionSettings(4, 7, min_gain=5.0, min_score=1.0)) == 0.25
     assert network.training, "left as it was"
     network.eval()
-    seen = images / 255
-    output = network(seen, missing="empty")
-    expected = gain.gains(network, seen, output)[output.found]
+    shown = images / 255
+    output = network(shown, missing="empty")
+    expected = gain.gains(network, shown, output)[output.found]
     np.testing.assert_allclose(given[0], expected, atol=1e-4)

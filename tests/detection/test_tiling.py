@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.detection.bright import blob, bright_model
+from tests.detection.bright import blob, bright_model, detect
 from tusk.config import DataConfig
 from tusk.data.images import Picture
 from tusk.data.picture_framing import fit_picture
@@ -134,7 +134,7 @@ def test_every_blob_of_a_large_picture_is_found_once(scale):
     pixels = sum(blob(width, height, x, y, 2.5 / scale).astype(int) for x, y in blobs).clip(0, 255).astype(np.uint8)
     # Four to a square of 64 pixels on average; some have more, some fewer.
     model = bright_model(fit="tiles", scale=scale)
-    seen = model.detect(pixels, keypoints=len(blobs), min_gain=-np.inf)
+    seen = detect(model, pixels, keypoints=len(blobs), min_gain=-np.inf)
     distance = np.linalg.norm(seen.xy[:, None] - blobs[None], axis=2)
     assert (distance.min(0) < 2 / scale).mean() > 0.97, "found"
     assert (np.sort(distance, 0)[1] > 6 / scale).all(), "once"

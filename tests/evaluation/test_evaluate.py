@@ -1,9 +1,12 @@
-"""Whole evaluations in this process: what is told, what cannot be asked, and files on the disk."""
+"""Whole evaluations in this process: the figures, what is refused, and files on the disk."""
+
+import math
+from dataclasses import replace
 
 import pytest
 
 from tests.data.datasets.test_celeba import folder as celeba  # noqa: F401 (a fixture: a small copy of CelebA's layout)
-from tusk.config import Config
+from tusk.config import Config, DetectionConfig
 from tusk.data.datasets.tetrominoes import Tetrominoes
 from tusk.data.packed import Provenance, write_packed
 from tusk.errors import DataError, UsageError
@@ -42,7 +45,7 @@ def values(evaluation):
         ({"data": "tetrominoes", "keypoints": 900}, "900 keypoints do not fit"),
         ({"data": "tetrominoes", "split": "half"}, "there is no such split"),
         ({"data": "tetrominoes", "seed": -1}, "--seed: -1 is negative"),
-        ({"data": "clevr10", "source": "scenes", "split": "train"}, "scenes is one split as it stands"),
+        ({"data": "clevr10", "source": "scenes", "split": "train"}, "scenes is one split by itself"),
         ({"data": "faces", "split": "train"}, "cannot score them too"),
         ({"data": "digits", "training": "photos"}, "--training: nothing is fitted"),
         ({"data": "digits"}, "images of 80x80 do not fit in 40 pixels.*use a model of larger images"),
@@ -80,12 +83,12 @@ def test_packed_files(tmp_path):
     stored = model(**LAYERS)
     alone = measured(stored, "tetrominoes", source=source)
     assert alone.images == 5 and alone.split == "test.h5"
-    assert "images counted right" not in values(alone) and "not counted" in " ".join(alone.notes)
-    whole = measured(stored, "tetrominoes", source=source, training=source)
-    assert "images counted right" in values(whole)
+    assert "images counted right" in values(alone) and "gain below 0" in " ".join(alone.notes)
+    with pytest.raises(UsageError, match="nothing is fitted"):
+        measured(stored, "tetrominoes", source=source, training=source)
     with pytest.raises(UsageError, match="6 images were asked for, but there are 5; give at most 5"):
         measured(stored, "tetrominoes", source=source, count=6)
-    with pytest.raises(UsageError, match="is one split as it stands"):
+    with pytest.raises(UsageError, match="is one split by itself"):
         measured(stored, "tetrominoes", source=source, split="test")
     with pytest.raises(UsageError, match="name them with --training"):
         measured(model(), "faces", source=source)
@@ -98,12 +101,34 @@ def test_packed_files(tmp_path):
         measured(stored, "tetrominoes", source=bare)
 
 
-def test_a_model_without_layers_tells_what_it_can():
+def test_a_model_without_layers_gives_what_it_can():
     told = measured(model(), "tetrominoes", count=4)
     assert {"shape", "color", "objects matched"} <= values(told).keys()
     assert not any("ARI" in name or "IoU" in name for name in values(told))
-    assert "paints without layers" in told.notes[0]
+    assert "decodes without layers" in told.notes[0]
     assert "flatters" in " ".join(told.notes)  # a dozen objects for 19 types
+
+
+def test_the_least_gain_is_the_one_stored_with_the_model_unless_given():
+    stored = model(**LAYERS)
+    limits = {"stored": {"least_gain": 1e9}, "none": {"least_gain": None}}
+    found = {
+        name: measured(replace(stored, provenance=known), "tetrominoes", count=4) for name, known in limits.items()
+    }
+    assert values(found["stored"])["objects matched"] == 0 and "gain below 1e+09" in " ".join(found["stored"].notes)
+    assert values(found["stored"])["mean error of the count"] == 3
+    given = measured(replace(stored, provenance=limits["stored"]), "tetrominoes", count=4, min_gain=0.0)
+    assert values(given) == values(found["none"])
+    every = measured(stored, "tetrominoes", count=4, min_gain=-math.inf)
+    assert "every keypoint counts" in " ".join(every.notes)
+
+
+def test_detection_settings_may_be_given():
+    stored = model(**LAYERS)
+    wide = measured(stored, "tetrominoes", count=4, detection=DetectionConfig(window=21))
+    assert values(wide) != values(measured(stored, "tetrominoes", count=4))
+    with pytest.raises(UsageError, match="detection: .*relocate_keypoints needs model.background"):
+        measured(model(), "tetrominoes", count=4, detection=DetectionConfig(relocate_keypoints=1))
 
 
 def test_the_same_seed_gives_the_same_figures_and_another_one_others():
@@ -112,7 +137,7 @@ def test_the_same_seed_gives_the_same_figures_and_another_one_others():
     assert first == same != other
 
 
-def test_a_part_of_a_larger_split_is_drawn_by_lot(tmp_path):
+def test_a_part_of_a_larger_split_is_drawn_at_random(tmp_path):
     source = packed(tmp_path / "many.h5", Tetrominoes(split="test", count=30))
 
     def chosen(seed):

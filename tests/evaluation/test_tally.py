@@ -1,12 +1,13 @@
-"""Objects and keypoints gathered over batches: outputs made by hand from the truth."""
+"""Objects and detections gathered over batches: detections made by hand from the truth."""
 
 import numpy as np
 import pytest
 import torch
 
 from tusk.data.datasets.tetrominoes import Tetrominoes
+from tusk.detection.masks import pixel_shares
+from tusk.detection.pipeline import BatchDetections
 from tusk.evaluation.tally import ObjectTally
-from tusk.model.network import Output
 
 DATA = Tetrominoes(split="test", count=12)
 TRUTHS = [DATA.truth(index) for index in range(12)]
@@ -19,28 +20,30 @@ POINTS = torch.from_numpy(np.stack([truth.points for truth in TRUTHS]))
 INSIDE = torch.tensor([[(mask == piece).nonzero()[0].flip(0).tolist() for piece in (1, 2, 3)] for mask in MASKS])
 
 
-def output(labels=MASKS, types=TYPES, xy=INSIDE, found=None, layers=True):
-    """What a network would say whose layers are these labels."""
+def detections(labels=MASKS, types=TYPES, xy=INSIDE, kept=None, layers=True):
+    """The detections of a network whose layers are these labels."""
     alpha = torch.stack([labels == keypoint for keypoint in range(1, 4)], 1).float()[:, :, None]
     images, nothing = len(labels), torch.zeros(())
-    return Output(
-        feature_map=nothing,
-        score_map=nothing,
+    return BatchDetections(
         xy=xy.float(),
         score=torch.ones(images, 3),
-        found=torch.ones(images, 3, dtype=torch.bool) if found is None else found,
+        gain=torch.ones(images, 3),
+        found=torch.ones(images, 3, dtype=torch.bool),
+        kept=torch.ones(images, 3, dtype=torch.bool) if kept is None else kept,
+        type=types,
+        probability=torch.ones(images, 3),
         descriptors=nothing,
-        probability=nothing,
-        label=types,
+        score_map=nothing,
         reconstruction=nothing,
         layer_rgb=None,
-        layer_alpha=alpha if layers else None,
+        layer_alpha=None,
+        shares=pixel_shares(alpha) if layers else None,
     )
 
 
-def tally(seen, truths=TRUTHS):
+def tally(found, truths=TRUTHS):
     gathered = ObjectTally(114)
-    gathered.add(seen, truths)
+    gathered.add(found, truths)
     return gathered
 
 
@@ -50,7 +53,7 @@ def accuracies(gathered):
 
 
 def test_perfect():
-    gathered = tally(output())
+    gathered = tally(detections())
     masks = gathered.segmentation()
     assert (masks.ari_foreground, masks.ari, masks.mean_iou, masks.objects) == (1, 1, 1, 36)
     assert accuracies(gathered) == ([1, 1], 1, 1)
@@ -59,38 +62,38 @@ def test_perfect():
 
 def test_keypoints_in_any_order_and_types_by_any_name():
     names = torch.randperm(114, generator=torch.Generator().manual_seed(0))
-    order = [2, 0, 1]  # keypoint k paints object order[k]
+    order = [2, 0, 1]  # keypoint k is on object order[k]
     labels = torch.tensor([0, 2, 3, 1])[MASKS]
-    gathered = tally(output(labels, names[TYPES[:, order]], INSIDE[:, order]))
+    gathered = tally(detections(labels, names[TYPES[:, order]], INSIDE[:, order]))
     assert gathered.segmentation().ari == 1 and accuracies(gathered) == ([1, 1], 1, 1)
 
 
 def test_types_that_go_with_the_wrong_keypoint_are_wrong():
     types = torch.from_numpy(COLORS)
-    assert accuracies(tally(output(types=types)))[0][1] == 1
-    gathered = tally(output(types=types[:, [1, 2, 0]]))
+    assert accuracies(tally(detections(types=types)))[0][1] == 1
+    gathered = tally(detections(types=types[:, [1, 2, 0]]))
     assert gathered.segmentation().ari == 1 and accuracies(gathered)[0][1] < 0.6
 
 
-def test_nothing_painted():
-    gathered = tally(output(torch.zeros_like(MASKS)))
+def test_nothing_but_background():
+    gathered = tally(detections(torch.zeros_like(MASKS)))
     assert gathered.segmentation().mean_iou == 0 and accuracies(gathered) == ([0, 0], 0, 0)
 
 
-def test_a_layer_of_a_keypoint_that_was_not_found_matches_nothing():
-    found = torch.tensor([[True, True, False]]).expand(12, 3)
-    assert accuracies(tally(output(found=found)))[2] == pytest.approx(2 / 3)
+def test_a_layer_of_a_keypoint_that_is_no_detection_matches_nothing():
+    kept = torch.tensor([[True, True, False]]).expand(12, 3)
+    assert accuracies(tally(detections(kept=kept)))[2] == pytest.approx(2 / 3)
 
 
 def test_points_alone():
-    gathered = tally(output(layers=False))
+    gathered = tally(detections(layers=False))
     assert gathered.segmentation() is None and accuracies(gathered) == ([1, 1], 1, 1)
-    assert accuracies(tally(output(layers=False, xy=INSIDE[:, :1].expand(-1, 3, -1))))[2] == pytest.approx(1 / 3)
+    assert accuracies(tally(detections(layers=False, xy=INSIDE[:, :1].expand(-1, 3, -1))))[2] == pytest.approx(1 / 3)
 
 
 def test_batches_add_up():
     noisy = torch.where(torch.rand(MASKS.shape, generator=torch.Generator().manual_seed(1)) < 0.3, 1, MASKS)
-    whole, parts = tally(output(noisy)), ObjectTally(114)
+    whole, parts = tally(detections(noisy)), ObjectTally(114)
     for part in (slice(0, 5), slice(5, 12)):
-        parts.add(output(noisy[part], TYPES[part], INSIDE[part]), TRUTHS[part])
+        parts.add(detections(noisy[part], TYPES[part], INSIDE[part]), TRUTHS[part])
     assert whole.segmentation() == parts.segmentation() and whole.attributes() == parts.attributes()

@@ -12,6 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from tusk.model import compressed
 from tusk.model.compressed import Axis, Kept, decode_layers, plan, support
 from tusk.model.decoder import Decoder
+from tusk.model.keypoints import Keypoints
 from tusk.model.splat import gaussian_profile, splat_each
 from tusk.model.unet import UNet
 from tusk.model.upsampled import conv_upsampled
@@ -112,11 +113,12 @@ def test_the_decoder_uses_it(stride, monkeypatch):
     torch.manual_seed(0)
     decoder = Decoder(4, 4, 3, stride, "layers", background="colour").double()
     xy, score, descriptors = 63 * torch.rand(2, 3, 2).double(), torch.rand(2, 3).double(), torch.randn(2, 3, 4).double()
+    points = Keypoints(xy, score, torch.ones(2, 3, dtype=torch.bool))
     with FlopCounterMode(display=False) as few:
-        fast = decoder(xy, score, descriptors, (64, 64), 0.05)
+        fast = decoder(points, descriptors, (64, 64), 0.05)
     monkeypatch.setattr(compressed, "plan", lambda *_: [])
     with FlopCounterMode(display=False) as many:
-        slow = decoder(xy, score, descriptors, (64, 64), 0.05)
+        slow = decoder(points, descriptors, (64, 64), 0.05)
     assert few.get_total_flops() < 0.85 * many.get_total_flops()
     for name in ("reconstruction", "layer_rgb", "layer_alpha"):
         torch.testing.assert_close(getattr(fast, name), getattr(slow, name), atol=1e-9, rtol=0)

@@ -30,11 +30,11 @@ class Squares:
 
 def test_figures_while_training_know_masks_and_attributes():
     stored = model(**LAYERS)
-    look = sample_validation_images(Tetrominoes(count=4))
+    held = sample_validation_images(Tetrominoes(count=4))
     config = stored.config.model_copy(update={"data": stored.config.data.model_copy(update={"size": 35})})
-    told = task_figures(stored.network, config, look.images, look.truths, look.class_count)
-    assert set(told) == {"ari_foreground", "mean_iou", "shape", "color", "matched"}
-    assert all(0 <= value <= 1 or name == "ari_foreground" for name, value in told.items())
+    figures = task_figures(stored.network, config, held.images, held.truths, held.class_count)
+    assert set(figures) == {"ari_foreground", "mean_iou", "shape", "color", "matched"}
+    assert all(0 <= value <= 1 or name == "ari_foreground" for name, value in figures.items())
     squares = sample_validation_images(Squares())
     assert set(task_figures(stored.network, config, squares.images, squares.truths, 0)) == {
         "ari_foreground",

@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 import tusk.training.objective
 from tests.training.test_trainer import configured
 from tusk.data.dataset import Truth
+from tusk.detection.settings import settings_from
 from tusk.geometry.warp import Warp
 from tusk.model.storage import load_model
 from tusk.presets import load_config, to_yaml
@@ -120,7 +121,7 @@ def test_a_nan_that_stays_stops_the_run_after_three_and_is_named(monkeypatch, tm
     assert not (tmp_path / "model.safetensors").exists()
 
 
-def test_the_model_is_the_best_look_and_every_nth_checkpoint_is_kept(monkeypatch, tmp_path):
+def test_the_model_is_the_best_at_validation_and_every_nth_checkpoint_is_kept(monkeypatch, tmp_path):
     scores = iter([0.7, 0.9, 0.4])
     real = tusk.training.run.validate
     monkeypatch.setattr(
@@ -143,15 +144,17 @@ def test_the_model_is_the_best_look_and_every_nth_checkpoint_is_kept(monkeypatch
 
 
 @pytest.mark.parametrize(("told", "stored"), [(1.23456, 1.235), (-np.inf, None)])
-def test_the_model_knows_which_points_stand_for_nothing(monkeypatch, tmp_path, told, stored):
+def test_the_model_knows_the_least_gain_of_an_object(monkeypatch, tmp_path, told, stored):
     asked = []
-    monkeypatch.setattr(tusk.training.run, "least_gain", lambda _, images: asked.append(len(images)) or told)
+    monkeypatch.setattr(
+        tusk.training.run, "least_gain", lambda _, images, settings: asked.append((len(images), settings)) or told
+    )
     model = load_model(run_in(tmp_path).train(resume=False))
     assert model.provenance["least_gain"] == stored and model.least_gain == (stored or 0.0)
-    assert len(asked) == 1 and asked[0] >= 1
+    assert len(asked) == 1 and asked[0][0] >= 1 and asked[0][1] == settings_from(CONFIG)
 
 
-def test_looks_before_there_are_types_do_not_count(tmp_path):
+def test_validation_before_there_are_types_does_not_count(tmp_path):
     config = configured(training={"steps": 6, "evaluate_every": 2, "warm_up": 1.0})
     path = run_in(tmp_path, config).train(resume=False)
     assert load_model(path).provenance["score"] is None
@@ -173,7 +176,7 @@ def test_a_page_that_fails_is_one_warning_and_changes_nothing(tmp_path):
     moments = []
 
     def write(_, moment):
-        moments.append((moment.step, moment.finished, moment.health is None))
+        moments.append((moment.step, moment.finished, moment.validation is None))
         if len(moments) == 2:
             raise OSError(28, "No space left on device")
 

@@ -1,4 +1,4 @@
-"""ValidationFigures without labels."""
+"""Validation without labels."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_agreement_is_one_for_sure_even_types_and_zero_for_chance():
     assert two_view_agreement(single, single) == 0
 
 
-def test_what_is_painted_is_told_against_the_mean_image():
+def test_explained_variance_is_against_the_mean_image():
     images = torch.zeros(2, 3, 4, 4, dtype=torch.uint8)
     images[1] = 255  # the mean image is off by 0.5 everywhere
     assert explained_variance_of(0.0, images) == 1
@@ -34,15 +34,15 @@ def test_steady_types_do_not_make_up_for_missed_things():
     assert whole.score > steady.score
 
 
-def test_health_looks_without_touching():
+def test_validation_changes_nothing():
     trainer = Trainer(configured())
     before = {name: value.clone() for name, value in trainer.network.state_dict().items()}
     images = next(squares(6))
-    health = validate(trainer.network, trainer.config, images, seed=0)
+    figures = validate(trainer.network, trainer.config, images, seed=0)
     assert trainer.network.training
     assert all(torch.equal(value, before[name]) for name, value in trainer.network.state_dict().items())
-    assert 1 <= health.alive_types <= 4 and 0.25 <= health.largest_share <= 1
-    assert 0 <= health.agreement <= 1 and 0 <= health.spread <= 1 and health.reconstruction_error > 0
-    assert health.explained_variance == explained_variance_of(health.reconstruction_error, images)
-    assert "types alive" in health.words(4)
-    assert validate(trainer.network, trainer.config, images, seed=0) == health
+    assert 1 <= figures.alive_types <= 4 and 0.25 <= figures.largest_share <= 1
+    assert 0 <= figures.agreement <= 1 and 0 <= figures.spread <= 1 and figures.reconstruction_error > 0
+    assert figures.explained_variance == explained_variance_of(figures.reconstruction_error, images)
+    assert "types alive" in figures.words(4)
+    assert validate(trainer.network, trainer.config, images, seed=0) == figures

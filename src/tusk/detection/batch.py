@@ -22,8 +22,8 @@ from tusk.errors import DataError
 from tusk.io import atomic_write
 
 Progress = Callable[[int, int], None]  # files done, files in all
-WriteResults = Callable[[Path, Callable[[], Iterable[Record]], int], Totals]  # folder, records, types
 Draw = Callable[[Path, Detections], bytes]  # a picture's file and what was found in it -> a PNG
+WriteResults = Callable[[Path, Callable[[], Iterable[Record]], int], Totals]  # folder, records, number of types
 
 _READING_THREADS = min(4, os.cpu_count() or 1)
 
@@ -39,7 +39,7 @@ class Batch:
     ledger: Ledger
     batch: int  # images that go through the network together
     types: int
-    write_results: WriteResults
+    write_results: WriteResults  # the files that people want, from all records
     shard: int = 0
     shards: int = 1
     masks: bool = False

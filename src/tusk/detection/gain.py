@@ -1,4 +1,4 @@
-"""How much a keypoint is worth: by how much the image is painted worse without it."""
+"""The gain of a keypoint: by how much the reconstruction error grows without it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LEAST_BEHIND = 1e-6
 
 @torch.no_grad()
 def gains(network: Network, images: Tensor, output: Output) -> Tensor:
-    """images (B, 3, H, W) in [0, 1] and what the network says of them -> (B, K), 0 where no keypoint was found.
+    """images (B, 3, H, W) in [0, 1] and the network's output for them -> (B, K), 0 where no keypoint was found.
 
     The unit is squared error, the mean over channels, summed over pixels: about the number of pixels that go from
-    right to wholly wrong when the keypoint is left out. It does not depend on how much image lies around a thing, so
-    one threshold serves all sizes. It is negative where the image is painted better without the keypoint.
+    right to wholly wrong when the keypoint is left out. It does not depend on how much image lies around an object, so
+    one threshold serves all sizes. It is negative where the reconstruction is better without the keypoint.
     """
     if output.layer_alpha is None:
         return _by_decoding(network, images, output)
@@ -45,7 +45,7 @@ def _by_decoding(network: Network, images: Tensor, output: Output) -> Tensor:
 
 
 def _by_compositing(network: Network, images: Tensor, output: Output) -> Tensor:
-    """Layers: what is left of them is laid together again, each pixel's shares brought back to a sum of 1."""
+    """Layers: the others are composited again, each pixel's shares brought back to a sum of 1."""
     assert output.layer_rgb is not None and output.layer_alpha is not None
     alpha = output.layer_alpha  # (B, K, 1, H, W)
     coloured = torch.cat([alpha * output.layer_rgb, alpha], 2)  # (B, K, 4, H, W): colour and share of each layer

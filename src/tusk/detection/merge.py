@@ -1,8 +1,8 @@
-"""Layers of one thing -> one layer: a keypoint on a part of another's thing is no thing of its own.
+"""Layers of one object -> one layer: a keypoint on a fragment of another's object is no object of its own.
 
-A large thing that is near, or shiny, may get a second keypoint, on its highlight or on a corner. Two signs tell it from
-a thing: without its layer, the other layers would still cover its pixels, where a thing leaves the bare background; and
-most of its edge runs along one neighbour. A thing that stands behind another has some of both, a part has more.
+A large object that is near, or shiny, may get a second keypoint, on its highlight or on a corner. Two signs tell such a
+fragment: without its layer, the other layers would still cover its pixels, where an object leaves the background; and
+most of its edge runs along one neighbour. An object behind another has some of both, a fragment has more.
 """
 
 from __future__ import annotations
@@ -12,24 +12,22 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tusk.model.layers import claim_pixels
-from tusk.model.network import Network, Output
+from tusk.model.network import Output
 
 
 @torch.no_grad()
-def merge_fragments(network: Network, images: Tensor, output: Output) -> Output:
-    """Whose each pixel of the images (B, 3, H, W) is, with the parts of a thing joined, where the settings ask for it.
+def merge_fragments(decoded: Output, claimed: Output, above: float | None) -> Output:
+    """`claimed`, the output whose alphas say whose each pixel is, with the fragments of an object merged into it.
 
-    A part is as if its keypoint had not been found; its share of the pixels is its thing's.
+    decoded: the same output with the alphas that it was decoded with. A fragment is as if its keypoint had not been
+    found; its share of the pixels goes to its object. See `detection.merge_fragments_above` for `above`.
     """
-    claimed = claim_pixels(network, images, output)
-    least = network.config.merge_fragments_above
-    if least is None or output.layer_alpha is None or claimed.layer_alpha is None:
+    if above is None or decoded.layer_alpha is None or claimed.layer_alpha is None:
         return claimed
-    found, shares, claims = output.found.clone(), output.layer_alpha.clone(), claimed.layer_alpha.clone()
-    for image in range(len(images)):
-        # The labels change with every part that is joined, and with them what is a part of what.
-        while (part := _a_part(shares[image, :, 0], claims[image, :, 0], found[image], least)) is not None:
+    found, shares, claims = claimed.found.clone(), decoded.layer_alpha.clone(), claimed.layer_alpha.clone()
+    for image in range(len(found)):
+        # The labels change with every fragment that is merged, and with them what is a fragment of what.
+        while (part := _fragment(shares[image, :, 0], claims[image, :, 0], found[image], above)) is not None:
             for alpha in (shares, claims):
                 alpha[image, part.of] += alpha[image, part.keypoint]
                 alpha[image, part.keypoint] = 0
@@ -38,13 +36,13 @@ def merge_fragments(network: Network, images: Tensor, output: Output) -> Output:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Fragment:
     keypoint: int
-    of: int  # the keypoint of its thing
+    of: int  # the keypoint of its object
 
 
-def _a_part(shares: Tensor, claims: Tensor, found: Tensor, least: float) -> _Part | None:
-    """The keypoint that is most of all a part; None where none is. shares, claims (K, H, W), found (K,)."""
+def _fragment(shares: Tensor, claims: Tensor, found: Tensor, above: float) -> _Fragment | None:
+    """The keypoint that is most of all a fragment; None where none is. shares, claims (K, H, W), found (K,)."""
     labels = torch.cat([1 - claims.sum(0, keepdim=True), claims]).argmax(0)  # (H, W): 0 the background, else k + 1
     own = labels == torch.arange(1, len(shares) + 1, device=labels.device)[:, None, None]  # (K, H, W)
     behind = (1 - shares.sum(0)).clamp_min(0)  # (H, W)
@@ -55,7 +53,7 @@ def _a_part(shares: Tensor, claims: Tensor, found: Tensor, least: float) -> _Par
     along, neighbour = (edges[:, 1:] / edges.sum(1, keepdim=True).clamp_min(1)).max(1)  # (K,) each
     signs = torch.where(found & (pixels > 0) & (along > 0), covered + along, -torch.inf)
     most = int(signs.argmax())
-    return _Part(most, int(neighbour[most])) if float(signs[most]) >= least else None
+    return _Fragment(most, int(neighbour[most])) if float(signs[most]) >= above else None
 
 
 def _edges(labels: Tensor, layers: int) -> Tensor:

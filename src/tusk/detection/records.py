@@ -1,4 +1,4 @@
-"""What is kept of a picture in a part of a run: numbers as they are written in the end, one line of JSON for each."""
+"""What is stored of each picture in a run: numbers as they are written in the end, one line of JSON for each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tusk.detection.rle import packed, run_lengths
 
 @dataclass(frozen=True)
 class Instance:
-    """One found thing; places to 2 decimals, the rest to 4."""
+    """One detection; places to 2 decimals, the rest to 4."""
 
     instance: int
     type: int
@@ -58,7 +58,7 @@ class Totals:
 
 
 def record_of(detections: Detections, side: float) -> Record:
-    """`side` is how many of the picture's pixels a thing without a mask is taken to be wide and high."""
+    """`side` is how many of the picture's pixels an object without a mask is taken to be wide and high."""
     found = tuple(_instance(one, detections, side) for one in detections)
     return Record(detections.source, detections.width, detections.height, found)
 
@@ -66,7 +66,7 @@ def record_of(detections: Detections, side: float) -> Record:
 def _instance(one: Detection, picture: Detections, side: float) -> Instance:
     box, mask = _box_around(one, picture, side), None
     area = box[2] * box[3]
-    if one.mask is not None and one.mask.any():  # a thing may be wholly covered by others
+    if one.mask is not None and one.mask.any():  # an object may be wholly covered by others
         rows, columns = np.flatnonzero(one.mask.any(1)), np.flatnonzero(one.mask.any(0))
         left, top = int(columns[0]), int(rows[0])
         box = (left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top)

@@ -1,9 +1,9 @@
-"""What a network in use says about images: its keypoints, and those of second looks.
+"""Keypoints moved to where the reconstruction error is largest.
 
-The K best-scored peaks are not always the K best things: in a crowd one may stay without a peak of its own, while a
-weak peak on another's corner is taken. The painting tells: a thing without a keypoint is not painted. So where the
-error is largest, the places around it are tried out, and the one that mends most takes the seat of the keypoint that is
-worth least. No weight changes, and no label is asked.
+The K best-scored peaks are not always on the K best objects: in a crowd one may stay without a peak of its own, while a
+weak peak on another's corner is taken. The reconstruction shows it: an object without a keypoint is missing there. So
+where the error is largest, the places around it are tried out, and the one that lowers the error most takes the slot of
+the keypoint with the least gain. No weight changes, and no label is used.
 """
 
 from __future__ import annotations
@@ -14,31 +14,33 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tusk.detection.filter import keep_layers
 from tusk.detection.gain import LEAST_BEHIND, error_map, gains
 from tusk.geometry.sampling import sample_bilinear
 from tusk.model.background import make_thumbnail
 from tusk.model.keypoints import Keypoints
-from tusk.model.layers import keep_layers
 from tusk.model.network import Network, Output
 
-_PLACES = 24  # that are tried out in a look, every second one of the feature map
-_WORTH = 0.5  # the least gain of a new keypoint, in pixels that were wholly wrong
-_CLEARLY = 2.0  # times the gain of the one whose seat it takes
-_FREE = 0.5  # of what it covers must have been background: what mends a highlight or an edge of a thing is no new thing
-_MISSED = 0.5  # of what is needed must be wrong within one window: a layer reaches further than that
+_PLACES = 24  # that are tried out for one keypoint, every second one of the feature map
+_LEAST_GAIN = 0.5  # of a new keypoint, in pixels that were wholly wrong
+_TIMES_GAIN = 2.0  # the new keypoint's gain over that of the one whose slot it takes
+_FREE = 0.5  # share of what it covers that was background: what mends a highlight or an edge is no new object
+_MISSED = 0.5  # share of the needed gain that must be wrong within one window: a layer reaches further than that
 
 
 @torch.no_grad()
-def detect_keypoints(network: Network, images: Tensor, keypoints: int | None = None) -> Output:
-    """images (B, 3, H, W) in [0, 1] -> `Output`, with up to `relocate_keypoints` of the K keypoints of each put elsewhere."""
-    output: Output = network(images, keypoints, missing="empty")
-    if network.config.relocate_keypoints == 0:
+def relocate_keypoints(network: Network, images: Tensor, output: Output, most: int, window: int) -> Output:
+    """images (B, 3, H, W) in [0, 1] -> the output with up to `most` of the K keypoints of each image put elsewhere.
+
+    window: the side of an object in image pixels.
+    """
+    if most == 0:
         return output
     gain = gains(network, images, output)  # (B, K)
     parts = []
     for one in range(len(images)):
         part = slice(one, one + 1)
-        parts.append(_look_again(network, images[part], _of(output, part), gain[part]))
+        parts.append(_relocate_in(network, images[part], _of(output, part), gain[part], most, window))
     joined = {field.name: torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Output)}
     return Output(**joined)
 
@@ -47,11 +49,11 @@ def _of(output: Output, part: slice) -> Output:
     return Output(**{field.name: getattr(output, field.name)[part] for field in fields(Output)})
 
 
-def _look_again(network: Network, image: Tensor, first: Output, gain: Tensor) -> Output:
+def _relocate_in(network: Network, image: Tensor, first: Output, gain: Tensor, most: int, window: int) -> Output:
     """One image (1, 3, H, W), and the gains of its keypoints (1, K)."""
     output = first
-    for _ in range(network.config.relocate_keypoints):
-        better = _reseated(network, image, output, gain)
+    for _ in range(most):
+        better = _relocate_one(network, image, output, gain, window)
         if better is None:
             break
         output = better
@@ -59,14 +61,13 @@ def _look_again(network: Network, image: Tensor, first: Output, gain: Tensor) ->
     return output if output is first else _best_first(output)
 
 
-def _reseated(network: Network, image: Tensor, output: Output, gain: Tensor) -> Output | None:
+def _relocate_one(network: Network, image: Tensor, output: Output, gain: Tensor, window: int) -> Output | None:
     """The output with its least useful keypoint where it is most useful; None where that changes little."""
     assert output.layer_rgb is not None and output.layer_alpha is not None
     background = network.background(image)
     assert background is not None
     slot = int(gain[0].argmin())
-    needed = max(_WORTH, _CLEARLY * float(gain[0, slot]))
-    window = network.config.window
+    needed = max(_LEAST_GAIN, _TIMES_GAIN * float(gain[0, slot]))
     wrong = error_map(output.reconstruction, image)  # (1, H, W)
     around = F.avg_pool2d(wrong, window, 1, window // 2) * window**2  # (1, H, W): within one window
     if float(around.max()) < _MISSED * needed:
@@ -81,10 +82,10 @@ def _reseated(network: Network, image: Tensor, output: Output, gain: Tensor) -> 
     left = keep_layers(output, others[None]).layer_alpha
     assert left is not None
     behind = (1 - left.sum(1)).clamp_min(LEAST_BEHIND)  # (1, 1, H, W)
-    reconstruction = (left * output.layer_rgb).sum(1) + behind * background  # (1, 3, H, W)
+    without = (left * output.layer_rgb).sum(1) + behind * background  # (1, 3, H, W)
     share = behind * weight / (1 + behind * weight)  # (N, 1, H, W): the softmax with one more layer
-    repainted = (1 - share) * reconstruction + share * rgb  # (N, 3, H, W)
-    gained = (error_map(reconstruction, image) - error_map(repainted, image)).sum((-2, -1))  # (N,)
+    tried = (1 - share) * without + share * rgb  # (N, 3, H, W)
+    gained = (error_map(without, image) - error_map(tried, image)).sum((-2, -1))  # (N,)
     free = (share * behind).sum((1, 2, 3)) / share.sum((1, 2, 3)).clamp_min(LEAST_BEHIND)  # (N,)
     gained = torch.where(free >= _FREE, gained, -torch.inf)
     best = int(gained.argmax())
@@ -92,7 +93,7 @@ def _reseated(network: Network, image: Tensor, output: Output, gain: Tensor) -> 
         return None
 
     def put(values: Tensor, value: Tensor) -> Tensor:
-        """values (1, K, ...) with the seat's replaced."""
+        """values (1, K, ...) with the slot's replaced."""
         values = values.clone()
         values[0, slot] = value
         return values
@@ -106,21 +107,21 @@ def _reseated(network: Network, image: Tensor, output: Output, gain: Tensor) -> 
         descriptors=put(output.descriptors, descriptors[0, best]),
         probability=put(output.probability, probability),
         label=put(output.label, probability.argmax()),
-        reconstruction=repainted[best : best + 1],
+        reconstruction=tried[best : best + 1],
         layer_rgb=put(output.layer_rgb, rgb[best]),
         layer_alpha=put(left * (1 - share[best]), share[best]),
     )
 
 
 def _worst_places(around: Tensor, stride: int) -> Tensor:
-    """around (1, H, W): how much is wrong near a pixel -> (1, N, 2): the worst places, in pixels of the feature map."""
+    """around (1, H, W): the error near a pixel -> (1, N, 2): the worst places, in pixels of the feature map."""
     coarse = F.avg_pool2d(around, stride, ceil_mode=True)[0, ::2, ::2]
     order = coarse.flatten().topk(min(_PLACES, coarse.numel())).indices
     return torch.stack([order % coarse.shape[1], order // coarse.shape[1]], -1)[None].float() * 2
 
 
 def _alone(network: Network, image: Tensor, xy: Tensor, score: Tensor, descriptors: Tensor) -> tuple[Tensor, Tensor]:
-    """What each of N places (1, N, 2) would paint, (N, 3, H, W), and with how many times the background's weight."""
+    """The layer of each of N places (1, N, 2) alone, (N, 3, H, W), and its weight as a multiple of the background's."""
     number = xy.shape[1]
     points = Keypoints(xy[0, :, None], score[0, :, None], torch.ones_like(score[0, :, None], dtype=torch.bool))
     size = (image.shape[-2], image.shape[-1])

@@ -1,4 +1,4 @@
-"""How many of the K keypoints are real, from their gains, without a label."""
+"""How many of the K keypoints are objects, from their gains, without a label."""
 
 from __future__ import annotations
 
@@ -7,48 +7,40 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tusk.detection.gain import gains
-from tusk.detection.relocate import detect_keypoints
+from tusk.detection.pipeline import detect_batch
+from tusk.detection.settings import DetectionSettings
 from tusk.model.network import Network
 
 FloatArray = npt.NDArray[np.floating]
 
-# What is worth less than this share of the strong ones' gain is worth nothing, however much less it is.
+# Gains below this share of the largest ones count as equal, however much smaller they are.
 _NOTHING = 1e-3
-# Two groups lie further apart than this, in deviations within them (Ashman's D). The best cut through an even spread
-# without any gap has 3.46, through a normal distribution 2.65; of N values the former varies by 2.6 / sqrt(N), of which
-# six times are left as a margin: few values have gaps by chance.
+# Two groups lie further apart than this, in standard deviations within them (Ashman's D). The best cut through a
+# uniform distribution has 3.46, through a normal distribution 2.65; of N values the former varies by 2.6 / sqrt(N), of
+# which six times are left as a margin: few values have gaps by chance.
 _ONE_GROUP, _MARGIN = 3.46, 16.0
+# Keypoints without an object gain far less than those with one. Two groups that are nearer to each other are two kinds
+# of objects: bright and dark ones, or large and small ones.
+_TIMES = 10.0
+_BATCH = 8  # images
 
 
-_AT_ONCE = 8  # images
-
-
-def least_gain(network: Network, images: Tensor) -> float:
-    """images (N, 3, H, W), uint8, that things are found in -> `gain_threshold` of the network's keypoints in them."""
-    training = network.training
-    network.eval()
+def least_gain(network: Network, images: Tensor, settings: DetectionSettings) -> float:
+    """images (N, 3, H, W), uint8, that objects are found in -> `gain_threshold` of the keypoints in them."""
     device = next(network.parameters()).device
-    gain = []
-    for part in images.split(_AT_ONCE):
-        seen = part.to(device, torch.float32) / 255
-        gain.append(found_gains(network, seen))
-    network.train(training)
+    every, gain = settings.every_keypoint(), []
+    for part in images.split(_BATCH):
+        detections = detect_batch(network, part.to(device, torch.float32) / 255, every)
+        gain.append(detections.gain[detections.found].cpu().numpy())
     return gain_threshold(np.concatenate(gain))
 
 
-def found_gains(network: Network, images: Tensor, keypoints: int | None = None) -> FloatArray:
-    """images (B, 3, H, W) in [0, 1] -> (N,): the gain of every keypoint that is found in them."""
-    output = detect_keypoints(network, images, keypoints)
-    return gains(network, images, output)[output.found].cpu().numpy()
-
-
 def gain_threshold(gains: FloatArray) -> float:
-    """gains, of any shape, of many images -> the least gain of a keypoint that stands for something.
+    """gains, of any shape, of many images -> the least gain of a keypoint that is an object.
 
-    Where some keypoints are unused, the logarithms of gains have two heaps; Otsu's cut lies between them (1979). In one
-    heap it would still cut somewhere, so it is used only where what it parts lies far apart; otherwise all keypoints
-    count, and the threshold is minus infinity.
+    Where some keypoints are unused, the logarithms of gains have two modes; Otsu's threshold lies between them (1979).
+    In one mode it would still cut somewhere, so it is used only where what it parts lies far apart; otherwise all
+    keypoints count, and the threshold is minus infinity.
     """
     values = np.asarray(gains, np.float64).ravel()
     values = values[np.isfinite(values)]
@@ -68,6 +60,7 @@ def gain_threshold(gains: FloatArray) -> float:
     between[logs[1:] == logs[:-1]] = 0  # a cut cannot part equals
     best = int(between.argmax())
     within = np.sqrt((logs[: best + 1].var() + logs[best + 1 :].var()) / 2)
-    if mean_above[best] - mean_below[best] <= (_ONE_GROUP + _MARGIN / np.sqrt(number)) * within:
+    apart = mean_above[best] - mean_below[best]
+    if apart <= (_ONE_GROUP + _MARGIN / np.sqrt(number)) * within or apart < np.log(_TIMES):
         return -np.inf
     return float(np.exp((logs[best] + logs[best + 1]) / 2))

@@ -1,7 +1,7 @@
-"""A large picture in looks: overlapping squares of the size that the network was trained on, and their results in one.
+"""A large picture in tiles: overlapping squares of the size that the network was trained on, and their results in one.
 
-The network's norms and its count of keypoints are those of a square; a whole picture at once would be something else to
-it, and paint for every keypoint anew would take longer with the square of the picture's area.
+The network's norms and its count of keypoints are those of a tile; a whole picture at once would be out of its
+distribution, and decoding it for every keypoint would take time that grows with the square of the picture's area.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from tusk.detection.detections import BoolArray, Detections, FloatArray, Int64Ar
 
 @dataclass(frozen=True)
 class Span:
-    """One direction of a square: where it starts, and the part that is its own; neighbours' parts meet."""
+    """One direction of a tile: where it starts, and the part that is its own; neighbours' parts meet."""
 
     start: int
     own: tuple[int, int]  # from the first pixel to before the last
 
     @property
     def inside(self) -> slice:
-        """The own part, in the square's pixels."""
+        """The own part, in the tile's pixels."""
         return slice(self.own[0] - self.start, self.own[1] - self.start)
 
 
 @dataclass(frozen=True)
 class Tile:
-    """One look at a picture."""
+    """One tile of a picture."""
 
     across: Span
     down: Span
@@ -45,9 +45,9 @@ class Tile:
         return pixels[top : top + size, left : left + size]
 
     def owns(self, xy: FloatArray, apart: float) -> BoolArray:
-        """xy (N, 2) in the square's pixels -> (N,) bool: whether they lie in its own part, or just beyond.
+        """xy (N, 2) in the tile's pixels -> (N,) bool: whether they lie in its own part, or just beyond.
 
-        Two squares see a thing at their border at slightly other places, and each might take it for the other's.
+        Two tiles locate an object at their border a little differently, and each might take it for the other's.
         """
         margin = apart / 4
         # Pixel centres are at whole numbers.
@@ -57,8 +57,8 @@ class Tile:
 
 
 def cut_tiles(height: int, width: int, size: int) -> list[Tile]:
-    """Squares that cover a picture, no side of which is below `size`, and overlap by half or more: a thing at the edge
-    of a square's own part is still seen whole."""
+    """Tiles that cover a picture, no side of which is below `size`, and overlap by half or more: an object at the edge
+    of a tile's own part is still wholly inside the tile."""
     across, down = _spans(width, size), _spans(height, size)
     return [Tile(column, row) for row in down for column in across]
 
@@ -66,7 +66,7 @@ def cut_tiles(height: int, width: int, size: int) -> list[Tile]:
 def _spans(side: int, size: int) -> list[Span]:
     number = 1 + -(-(side - size) // (size // 2))
     starts = [round(place * (side - size) / max(1, number - 1)) for place in range(number)]
-    # Midway between the middles of two squares.
+    # Midway between the middles of two tiles.
     edges = [0, *((first + second + size) // 2 for first, second in pairwise(starts)), side]
     return [Span(start, own) for start, own in zip(starts, pairwise(edges), strict=True)]
 
@@ -74,9 +74,9 @@ def _spans(side: int, size: int) -> list[Span]:
 def join(
     found_in_tiles: Sequence[Detections], tiles: Sequence[Tile], height: int, width: int, apart: float, most: int
 ) -> Detections:
-    """What was found in each square, in its pixels -> what is in the picture, in the picture's, best score first.
+    """What was found in each tile, in its pixels -> what is in the picture, in the picture's, best score first.
 
-    What two squares both answer for, closer than `apart`, is one thing: that of the larger gain. Of more than `most`
+    What two tiles both own, closer than `apart`, is one object: that of the larger gain. Of more than `most`
     the largest gains stay.
     """
     offsets = [np.array([tile.across.start, tile.down.start], np.float64) for tile in tiles]
@@ -99,11 +99,21 @@ def join(
 
 
 def _together(found_in_tiles: Sequence[Detections], height: int, width: int) -> Detections:
-    names = ("xy", "type", "score", "gain", "probability", "descriptor", "instance")
-    joined: dict[str, Any] = {
-        name: np.concatenate([getattr(found_in_tile, name) for found_in_tile in found_in_tiles]) for name in names
-    }
-    return Detections(found_in_tiles[0].source, width, height, **joined)
+    def joined(name: str) -> Any:
+        return np.concatenate([getattr(found_in_tile, name) for found_in_tile in found_in_tiles])
+
+    return Detections(
+        source=found_in_tiles[0].source,
+        width=width,
+        height=height,
+        xy=joined("xy"),
+        type=joined("type"),
+        score=joined("score"),
+        gain=joined("gain"),
+        probability=joined("probability"),
+        descriptor=joined("descriptor"),
+        instance=joined("instance"),
+    )
 
 
 def _first_of_each(xy: FloatArray, apart: float) -> Int64Array:
@@ -120,8 +130,8 @@ def _first_of_each(xy: FloatArray, apart: float) -> Int64Array:
 def _mask_map(
     found_in_tiles: Sequence[Detections], tiles: Sequence[Tile], every: Detections, apart: float
 ) -> UInt16Array:
-    """(height, width): a square says of its own part which of its points is seen there, and the nearest of the joined
-    ones is the same thing; where none is near, there is nothing."""
+    """(height, width): a tile's own part says which of its points each pixel belongs to, and the nearest of the joined
+    ones is the same object; where none is near, it is background."""
     result = np.zeros((every.height, every.width), np.uint16)
     if not len(every):
         return result

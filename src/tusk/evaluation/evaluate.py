@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-import torch
-
-from tusk.errors import UsageError, UserError
-from tusk.evaluation.figures import Figure, Job, measure_digits, measure_landmarks, measure_objects
+from tusk.detection.settings import settings_of
+from tusk.errors import UsageError
+from tusk.evaluation.figures import Figure
+from tusk.evaluation.measures import Job, measure_digits, measure_landmarks, measure_objects
 from tusk.evaluation.protocols import PROTOCOLS
 from tusk.evaluation.request import EvaluationRequest, check
-from tusk.evaluation.sample import Progress, Sample, open_sample, open_training
+from tusk.evaluation.sample import Progress, open_sample, open_training
 from tusk.model.network import check_size
 from tusk.model.storage import StoredModel
 
@@ -21,13 +21,12 @@ _MEASURES = {
     "faces": measure_landmarks,
     "people": measure_landmarks,
 }
-_LEAST, _MOST = 50, 200  # training images whose gains set the threshold of what counts
 _FIT_SHARE = 2  # training images for each scored one, to fit the landmarks on
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Everything that is told about a model on a dataset."""
+    """A model on a dataset: every figure, beside the paper's."""
 
     data: str
     split: str
@@ -36,7 +35,7 @@ class Evaluation:
     keypoints: int
     types: int
     protocol: str
-    paper: str  # where the paper's figures stand
+    paper: str  # where the paper's figures come from
     figures: tuple[Figure, ...]
     notes: tuple[str, ...]
     minutes: float
@@ -45,9 +44,10 @@ class Evaluation:
 def prepare(model: StoredModel, request: EvaluationRequest, progress: Progress) -> Job:
     """Open everything; whatever does not fit together is refused here, before the long work."""
     task = check(request)
-    data, network = model.config.data, model.config.model
-    keypoints = request.keypoints or task.keypoints or network.keypoints
-    check_size(network, data.size, data.size, keypoints)
+    data = model.config.data
+    keypoints = request.keypoints or task.keypoints
+    settings = settings_of(model, keypoints, request.min_score, request.min_gain, request.detection)
+    check_size(model.config.model, data.size, data.size, settings.keypoints, settings.window)
     sample = open_sample(request, data)
     first = int(sample.indices[0])
     sample.truth(first)
@@ -55,33 +55,21 @@ def prepare(model: StoredModel, request: EvaluationRequest, progress: Progress) 
         sample.dataset.image(first)
     except UsageError as error:  # a model of small images that are not to be scaled
         raise UsageError(f"dataset '{request.data}'", error.why, "use a model of larger images") from error
-    training: Sample | None = None
-    no_training = ""
-    if task.measure in ("faces", "people"):
-        training = open_training(request, task, _FIT_SHARE * len(sample), data)
-    elif task.measure == "objects":
-        try:
-            training = open_training(request, task, min(_MOST, max(_LEAST, len(sample))), data)
-        except UserError as error:
-            if request.training is not None:
-                raise
-            no_training = f"{error.what}: {error.why}"
-    return Job(model, request, task, sample, training, no_training, keypoints, progress)
+    training = open_training(request, task, _FIT_SHARE * len(sample), data) if task.is_fitted else None
+    return Job(model, request, task, sample, training, settings, progress)
 
 
 def evaluate(job: Job) -> Evaluation:
     """The measure that belongs to the dataset. Labels are used here and nowhere else."""
     started = time.monotonic()
-    job.network.eval()
-    with torch.no_grad():
-        measured = _MEASURES[job.task.measure](job)
+    measured = _MEASURES[job.task.measure](job)
     paper = {figure.name: figure.value for figure in job.task.paper}
     return Evaluation(
         data=job.request.data,
         split=job.request.split_name,
         images=len(job.sample),
         seed=job.request.seed,
-        keypoints=job.keypoints,
+        keypoints=job.settings.keypoints,
         types=job.types,
         protocol=PROTOCOLS[job.task.measure],
         paper=job.task.source,

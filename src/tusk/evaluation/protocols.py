@@ -27,9 +27,13 @@ class Task:
     table: str  # the paper's table, by its caption
     paper: tuple[PaperFigure, ...]
     stand_in: bool = False  # other images than the paper's, which its figures are only a rough guide for
-    training: str | None = None  # dataset of the training images, where it is another one
-    fit_split: str = "train"  # what is fitted, is fitted on this split
+    fit_split: str = "train"  # landmarks are fitted on this split
     keypoints: int | None = None  # another K than the model's own
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the measure fits something on training images."""
+        return self.measure in ("faces", "people")
 
     @property
     def source(self) -> str:
@@ -57,7 +61,6 @@ TASKS = {
         "CLEVR10 with a model of CLEVR6",
         "table 'Quantitative results for CLEVR6 and CLEVR10'",
         _figures(ari=97.6, shape=52.5, color=90.7, size=97.9),
-        training="clevr6",
         keypoints=10,
     ),
     "celeba": Task("faces", "CelebA", _LANDMARKS_TABLE, _FACES, fit_split="mafl-train"),

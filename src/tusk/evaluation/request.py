@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from tusk.config import DetectionConfig
 from tusk.data.registry import DATASETS
 from tusk.errors import UsageError, nearest
 from tusk.evaluation.protocols import TASKS, Task
@@ -16,12 +17,15 @@ class EvaluationRequest:
 
     data: str
     source: str | None = None
-    training: str | None = None  # source of the training images, where the other source has none
+    training: str | None = None  # source of the training images for landmarks, where the other source has none
     split: str | None = None
     count: int | None = None
     keypoints: int | None = None
     seed: int = 0
     batch: int = 50
+    min_score: float = 0.0
+    min_gain: float | None = None  # None: the model's own, as in `tusk detect`
+    detection: DetectionConfig | None = None  # in place of the model's own settings
 
     @property
     def packed(self) -> bool:
@@ -29,7 +33,7 @@ class EvaluationRequest:
 
     @property
     def whole(self) -> bool:
-        """The source is one split as it stands: a packed file, or CLEVR's scenes of more than six objects."""
+        """The source is one split by itself: a packed file, or CLEVR's scenes of more than six objects."""
         return self.packed or (self.data == "clevr10" and self.source is not None)
 
     @property
@@ -52,11 +56,11 @@ def check(request: EvaluationRequest) -> Task:
     if request.seed < 0:
         raise UsageError("--seed", f"{request.seed} is negative", "give 0 or more")
     if request.whole and request.split is not None:
-        raise UsageError("--split", f"{request.source} is one split as it stands", "leave --split out")
+        raise UsageError("--split", f"{request.source} is one split by itself", "leave --split out")
     task = TASKS[request.data]
-    if task.measure == "digits" and request.training is not None:
+    if request.training is not None and not task.is_fitted:
         raise UsageError("--training", "nothing is fitted for this dataset's measure", "leave it out")
-    if task.measure in ("faces", "people") and request.split in ("train", task.fit_split):
+    if task.is_fitted and request.split in ("train", task.fit_split):
         why = f"the landmarks are fitted on training images, so '{request.split}' cannot score them too"
         raise UsageError("--split", why, "use 'test'")
     return task

@@ -1,4 +1,4 @@
-"""Which images are scored, and which training images are at hand for what has to be fitted."""
+"""Which images are scored, and which training images landmarks are fitted on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Progress = Callable[[str, int, int], None]  # what is being done, images done, i
 @dataclass(frozen=True)
 class Batch:
     images: Tensor  # (B, 3, H, W) in [0, 1]
-    truths: tuple[Truth, ...]  # about each of them; empty where it was not asked for
+    truths: tuple[Truth, ...]  # about each of them
 
 
 @dataclass(frozen=True)
@@ -38,15 +38,14 @@ class Sample:
     def __len__(self) -> int:
         return len(self.indices)
 
-    def batches(self, size: int, words: str, progress: Progress, *, truth: bool = True) -> Iterator[Batch]:
-        """All images in order, `size` at a time, with the truth about them or without."""
+    def batches(self, size: int, words: str, progress: Progress) -> Iterator[Batch]:
+        """All images in order, `size` at a time, with the truth about them."""
         for start in range(0, len(self), size):
             pixels, truths = [], []
             for index in self.indices[start : start + size]:
                 # One after the other: some datasets make an image and its truth together.
                 pixels.append(self.dataset.image(int(index)))
-                if truth:
-                    truths.append(self.truth(int(index)))
+                truths.append(self.truth(int(index)))
             images = torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2)  # (B, 3, H, W)
             yield Batch(images.float() / 255, tuple(truths))
             progress(words, start + len(pixels), len(self))
@@ -72,7 +71,7 @@ def open_training(request: EvaluationRequest, task: Task, count: int, data: Data
     if request.packed and request.training is None:
         why = "a packed file is one split, and training images are needed too"
         raise UsageError(str(request.source), why, "name them with --training")
-    return _open(request, task.training or request.data, source, task.fit_split, None, data, most=count)
+    return _open(request, request.data, source, task.fit_split, None, data, most=count)
 
 
 def _open(
@@ -84,7 +83,7 @@ def _open(
     data: DataConfig,
     most: int = DEFAULT_COUNT,
 ) -> Sample:
-    # From nothing tusk makes as many as are wanted; of a real split it takes some by lot.
+    # From nothing tusk makes as many as are wanted; of a real split it takes some at random.
     from_nothing = source is None and DATASETS[name].made
     wanted_images = request_for(data, source=source, split=split, seed=request.seed)
     wanted_images = replace(wanted_images, count=(count or most) if from_nothing else None)

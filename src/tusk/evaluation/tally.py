@@ -1,4 +1,4 @@
-"""Objects and what the network says about them, gathered batch by batch."""
+"""Objects and their detections, gathered batch by batch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tusk.data.dataset import Truth
+from tusk.detection.pipeline import BatchDetections
 from tusk.evaluation.clustering import (
     AttributeFigures,
     Matched,
@@ -19,14 +20,12 @@ from tusk.evaluation.clustering import (
     visible,
 )
 from tusk.evaluation.segmentation import SegmentationFigures, match_masks, pixel_tables, segmentation_figures
-from tusk.model.layers import label_map
-from tusk.model.network import Output
 
 Int64Array = npt.NDArray[np.int64]
 
 
 class ObjectTally:
-    """Objects are matched with keypoints by masks where the network has layers, and by points that lie on them else."""
+    """Objects are matched with detections by masks where the network has layers, else by points that lie on them."""
 
     def __init__(self, type_count: int) -> None:
         self._type_count = type_count
@@ -41,10 +40,11 @@ class ObjectTally:
         """(N,): how many objects can be seen in each image so far."""
         return np.array(self._true_counts, np.int64)
 
-    def add(self, output: Output, truths: Sequence[Truth]) -> None:
-        """What the network says about some images, and the truth about them."""
-        found, labels = output.found.numpy(), output.label.numpy()
-        chosen = self._by_masks(output, truths)
+    def add(self, detections: BatchDetections, truths: Sequence[Truth]) -> None:
+        """The detections of some images, and the truth about them."""
+        kept, types = detections.kept.cpu().numpy(), detections.type.cpu().numpy()
+        xy = detections.xy.cpu().numpy()
+        chosen = self._by_masks(detections, truths)
         for image, truth in enumerate(truths):
             self._true_counts.append(int(visible(truth).sum()))
             names = scored_names(truth)
@@ -52,21 +52,22 @@ class ObjectTally:
                 continue
             self._attributes = tuple((name, len(truth.attributes[name].names)) for name in names)
             if chosen is None:
-                own = match_inside(truth, output.xy[image].numpy(), found[image])
+                own = match_inside(truth, xy[image], kept[image])
             else:
-                own = np.where(found[image][chosen[image]], chosen[image], -1)
-            self._matched.append(matched_objects(truth, labels[image], own))
+                own = np.where(kept[image][chosen[image]], chosen[image], -1)
+            self._matched.append(matched_objects(truth, types[image], own))
 
-    def _by_masks(self, output: Output, truths: Sequence[Truth]) -> Int64Array | None:
+    def _by_masks(self, detections: BatchDetections, truths: Sequence[Truth]) -> Int64Array | None:
         """(B, n): the keypoint of each object; None without layers or without true masks."""
         masks = [truth.mask for truth in truths if truth.mask is not None]
-        if output.layer_alpha is None or len(masks) < len(truths):
+        predicted, among_layers = detections.labels(), detections.labels(background=False)
+        if predicted is None or among_layers is None or len(masks) < len(truths):
             return None
         true = np.stack(masks)
         most = max(int(true.max()), *(thing_count(truth) for truth in truths))
-        labels = (most + 1, output.label.shape[1] + 1)
-        self._tables.append(pixel_tables(true, label_map(output).numpy(), *labels))
-        self._among_layers.append(pixel_tables(true, label_map(output, background=False).numpy(), *labels))
+        labels = (most + 1, detections.type.shape[1] + 1)
+        self._tables.append(pixel_tables(true, predicted.cpu().numpy(), *labels))
+        self._among_layers.append(pixel_tables(true, among_layers.cpu().numpy(), *labels))
         return match_masks(self._among_layers[-1])
 
     def segmentation(self) -> SegmentationFigures | None:

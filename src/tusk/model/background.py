@@ -1,4 +1,4 @@
-"""What stands behind the layers: a colour, or a picture that all images share."""
+"""What is behind the layers: a colour, or a picture that all images share."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from torch import Tensor, nn
 Kind = Literal["none", "colour", "picture"]
 
 _PICTURE = 32  # side of the shared picture's grid: fine enough for a horizon, too coarse for things
-_LIGHT = 4  # side of the grid on which an image's own light is seen and corrected
+_LIGHT = 4  # side of the grid on which an image's own light is measured and corrected
 
 
 class Background(nn.Module):
     """One learnt colour, or one learnt picture whose light follows each image.
 
-    The light is a smooth correction that a linear map makes from the image seen from thumbnail (4 x 4 pixels): enough for a
-    lamp that moves, too little to paint a thing, so that things stay the layers' business.
+    The light is a smooth correction that a linear map makes from a thumbnail of the image (4 x 4 pixels): enough for a
+    lamp that moves, too little to reconstruct an object, so that objects are left to the layers.
     """
 
     def __init__(self, kind: Kind) -> None:
@@ -36,7 +36,7 @@ class Background(nn.Module):
         self.logit.copy_(colour_logit[:, None, None].expand_as(self.logit))
 
     def forward(self, thumbnail: Tensor | None, size: tuple[int, int]) -> Tensor:
-        """thumbnail (B, 3, 4, 4) as `make_thumbnail` gives it, None for the usual light -> (B or 1, 3, H, W) in [0, 1]."""
+        """thumbnail (B, 3, 4, 4) as `make_thumbnail` gives it, None for the mean light -> (B or 1, 3, H, W)."""
         if self.light is None:
             return torch.sigmoid(self.logit)[None].expand(-1, -1, *size)
         logit = F.interpolate(self.logit[None], size, mode="bilinear", align_corners=False)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tusk.model.background import Background, Kind
 from tusk.model.compressed import decode_layers
+from tusk.model.keypoints import Keypoints
 from tusk.model.splat import splat_each, splat_sum
 from tusk.model.unet import UNet
 
@@ -20,7 +21,7 @@ _LARGEST = 30.0  # logit of alpha: beyond it a layer is opaque in single precisi
 
 @dataclass(frozen=True)
 class Decoded:
-    """What the decoder paints, in pixels of the image; layers only in layer mode."""
+    """The decoder's image, in pixels of the input image; layers only in layer mode."""
 
     reconstruction: Tensor  # (B, 3, H, W) in [0, 1]
     layer_rgb: Tensor | None = None  # (B, K, 3, H, W) in [0, 1]
@@ -40,11 +41,11 @@ class Decoded:
 
 @dataclass(frozen=True)
 class _Windows:
-    """What was painted in windows, and the pixels of the image that they cover. N = B*K."""
+    """Layers decoded in windows, and the pixels of the image that they cover. N = B*K."""
 
     patch: Tensor  # (N, 4, cells): logits of RGB and alpha
     index: Tensor  # (N, 1, cells): row * W + column, clamped to the image
-    valid: Tensor  # (N, 1, cells) bool: False for cells outside the image
+    valid: Tensor  # (N, 1, cells) bool: False outside the image, and for keypoints that were not found
 
 
 class Decoder(nn.Module):
@@ -77,7 +78,7 @@ class Decoder(nn.Module):
 
     @torch.no_grad()
     def start_at(self, colour: Tensor) -> None:
-        """Let an untrained decoder paint this RGB colour (3,) in [0, 1]."""
+        """Let an untrained decoder give this RGB colour (3,) in [0, 1]."""
         logit = torch.logit(colour.clamp(0.01, 0.99))
         assert self.unet.last.bias is not None
         outputs = self.unet.last.bias.view(-1, self.stride**2)  # the channels that unfold to R, G, B and alpha
@@ -87,8 +88,7 @@ class Decoder(nn.Module):
 
     def forward(
         self,
-        xy: Tensor,
-        score: Tensor,
+        points: Keypoints,
         descriptors: Tensor,
         size: tuple[int, int],
         variance: float,
@@ -96,37 +96,40 @@ class Decoder(nn.Module):
         *,
         layers: bool = True,
     ) -> Decoded:
-        """xy (B, K, 2) in feature-map pixels, score (B, K), descriptors (B, K, C), size (H, W) of the feature map.
+        """points in feature-map pixels, descriptors (B, K, C), size (H, W) of the feature map.
 
-        thumbnail (B, 3, 4, 4): the images from thumbnail, for a background whose light follows them. Without `layers` the single
-        layers are not given where that saves time.
+        thumbnail (B, 3, 4, 4): of the images, for a background whose light follows them. Without `layers` the single
+        layers are not given where that saves time. A keypoint that was not found adds nothing: its score is 0 in the
+        sum, its alpha is 0 in layers.
         """
+        xy, score = points.xy, points.score
         if self.mode == "plain":
             splat = splat_sum(xy, score, descriptors, *size, variance)  # (B, C, H/s, W/s)
-            painted = F.pixel_shuffle(self.unet(splat), self.stride)  # (B, 3, H, W)
-            return Decoded(torch.sigmoid(painted))
+            logits = F.pixel_shuffle(self.unet(splat), self.stride)  # (B, 3, H, W)
+            return Decoded(torch.sigmoid(logits))
         whole = (size[0] * self.stride, size[1] * self.stride)
-        inside = None
+        inside = None if bool(points.found.all()) else points.found[:, :, None, None, None]  # (B, K, 1, 1, 1)
         if self.window is None or self.window // self.stride >= max(size):
-            painted = decode_layers(self.unet, xy, score, descriptors, size, variance)  # (B*K, 4*s*s, H/s, W/s)
-            painted = F.pixel_shuffle(painted, self.stride)  # (B*K, 4, H, W)
-            painted = self._tinted(painted, descriptors).unflatten(0, xy.shape[:2])  # (B, K, 4, H, W)
+            logits = decode_layers(self.unet, xy, score, descriptors, size, variance)  # (B*K, 4*s*s, H/s, W/s)
+            logits = F.pixel_shuffle(logits, self.stride)  # (B*K, 4, H, W)
+            logits = self._tinted(logits, descriptors).unflatten(0, xy.shape[:2])  # (B, K, 4, H, W)
         else:
-            windows = self._paint_windows(xy, score, descriptors, whole, variance)
+            windows = self._decode_windows(points, descriptors, whole, variance)
             if not layers:
                 return self._blend_windows(windows, len(xy), whole, thumbnail)
-            painted, inside = _on_canvases(windows, len(xy), whole)
-        return self._blend(torch.sigmoid(painted[:, :, :3]), painted[:, :, 3:], inside, thumbnail)
+            logits, inside = _on_canvases(windows, len(xy), whole)
+        return self._blend(torch.sigmoid(logits[:, :, :3]), logits[:, :, 3:], inside, thumbnail)
 
-    def _paint_windows(
-        self, xy: Tensor, score: Tensor, descriptors: Tensor, whole: tuple[int, int], variance: float
+    def _decode_windows(
+        self, points: Keypoints, descriptors: Tensor, whole: tuple[int, int], variance: float
     ) -> _Windows:
         """whole: (H, W) of the image."""
         assert self.window is not None
+        xy = points.xy
         side = self.window // self.stride  # in feature-map pixels
-        # The window stands on whole pixels; the fraction of the location stays inside it and keeps its gradient.
+        # The window lies on whole pixels; the fraction of the location stays inside it and keeps its gradient.
         corner = (xy.detach() - (side - 1) / 2).round()  # (B, K, 2)
-        splat = splat_each(xy - corner, score, descriptors, side, side, variance)  # (B*K, C, side, side)
+        splat = splat_each(xy - corner, points.score, descriptors, side, side, variance)  # (B*K, C, side, side)
         patch = F.pixel_shuffle(self.unet(splat), self.stride)  # (B*K, 4, side*s, side*s)
         patch = self._tinted(patch, descriptors)
 
@@ -136,20 +139,21 @@ class Decoder(nn.Module):
         columns = start[:, :1] + reach  # (B*K, side*s)
         rows = start[:, 1:] + reach
         valid = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None]
+        valid = valid & points.found.flatten()[:, None, None]
         index = rows.clamp(0, height - 1)[:, :, None] * width + columns.clamp(0, width - 1)[:, None]
         return _Windows(patch.flatten(2), index.flatten(1)[:, None], valid.flatten(1)[:, None])
 
-    def _tinted(self, painted: Tensor, descriptors: Tensor) -> Tensor:
-        """painted (B*K, 4, h, w): logits of RGB and alpha, the first with the layers' base colours added."""
+    def _tinted(self, logits: Tensor, descriptors: Tensor) -> Tensor:
+        """logits (B*K, 4, h, w) of RGB and alpha, the first with the layers' base colours added."""
         if self.tint is None:
-            return painted
+            return logits
         colour = F.pad(self.tint(descriptors.flatten(0, 1)), (0, 1))  # (B*K, 4): nothing for alpha
-        return painted + colour[:, :, None, None]
+        return logits + colour[:, :, None, None]
 
     def _blend_windows(
         self, windows: _Windows, batch: int, whole: tuple[int, int], thumbnail: Tensor | None
     ) -> Decoded:
-        """The same picture as by `_blend`, but only sums over the layers exist at the image's size.
+        """The same image as by `_blend`, but only sums over the layers exist at the image's size.
 
         softmax(a)_k = exp(a_k) / sum_j exp(a_j): both sums are gathered pixel by pixel from the windows, so that time
         and memory grow with the windows' area and not with K times the image.
@@ -161,13 +165,16 @@ class Decoder(nn.Module):
         sums = carried.new_zeros(batch, 4, whole[0] * whole[1]).scatter_add(2, index, carried)
         colour, weight = sums.unflatten(2, whole).split([3, 1], 1)  # (B, 3, H, W), (B, 1, H, W)
         if self.background is None:
-            # A pixel that no window covers belongs to nobody and stays black.
+            # A pixel that no layer covers stays black.
             return Decoded(colour / weight.clamp_min(torch.finfo(weight.dtype).tiny), cover=(weight > 0).to(weight))
         every = weight + 1  # the background's logit is 0
         return Decoded((colour + self.background(thumbnail, whole)) / every, cover=weight / every)
 
     def _blend(self, rgb: Tensor, logit: Tensor, inside: Tensor | None, thumbnail: Tensor | None) -> Decoded:
-        """rgb (B, K, 3, H, W), alpha logits (B, K, 1, H, W) -> the picture: softmax of alpha over the layers."""
+        """rgb (B, K, 3, H, W), alpha logits (B, K, 1, H, W) -> the image: softmax of alpha over the layers.
+
+        inside: where a layer may have any alpha; None for everywhere.
+        """
         if inside is not None:
             logit = logit.masked_fill(~inside, -torch.inf)
         if self.background is not None:
@@ -177,7 +184,7 @@ class Decoder(nn.Module):
             base = behind * self.background(thumbnail, (logit.shape[-2], logit.shape[-1]))  # (B, 3, H, W)
             return Decoded((layers * rgb).sum(1) + base, rgb, layers, layers.sum(1))
         if inside is not None:
-            # A pixel that no window covers belongs to nobody and stays black.
+            # A pixel that no layer covers stays black.
             logit = torch.where(inside.any(1, keepdim=True), logit, 0.0)
             alpha = logit.softmax(1) * inside
         else:

@@ -22,19 +22,19 @@ from tusk.model.prototypes import Prototypes
 
 @dataclass(frozen=True)
 class Encoding:
-    """What the encoder sees in B images; s is the stride."""
+    """What the encoder gives for B images; s is the stride."""
 
     feature_map: Tensor  # (B, C, ceil(H/s), ceil(W/s))
     score_map: Tensor  # (B, 1, ceil(H/s), ceil(W/s)) in (0, 1)
     keypoints: Keypoints  # in pixels of those maps
     descriptors: Tensor  # (B, K, C) of length 1
     statistics: Statistics  # what the descriptors were standardised with
-    thumbnail: Tensor  # (B, 3, 4, 4): the images from thumbnail, for a background whose light follows them
+    thumbnail: Tensor  # (B, 3, 4, 4): of the images, for a background whose light follows them
 
 
 @dataclass(frozen=True)
 class Output:
-    """Everything that the network says about B images."""
+    """Everything that the network gives for B images."""
 
     feature_map: Tensor  # (B, C, ceil(H/s), ceil(W/s))
     score_map: Tensor  # (B, 1, ceil(H/s), ceil(W/s)) in (0, 1)
@@ -64,14 +64,19 @@ class Network(nn.Module):
         )
 
     def forward(
-        self, image: Tensor, keypoints: int | None = None, *, missing: Literal["error", "empty"] = "error"
+        self,
+        image: Tensor,
+        keypoints: int | None = None,
+        window: float | None = None,
+        *,
+        missing: Literal["error", "empty"] = "error",
     ) -> Output:
         """image (B, 3, H, W) in [0, 1], of any size that holds the peaks -> `Output` (see there for the shapes).
 
-        `keypoints` may differ from the configured K. Where an image has fewer peaks: an error, or empty keypoints of
-        score 0 whose `found` is False.
+        `keypoints` and `window` (in image pixels) may differ from the configured ones. Where an image has fewer peaks:
+        an error, or empty keypoints of score 0 whose `found` is False.
         """
-        encoding = self.encode(image, keypoints)
+        encoding = self.encode(image, keypoints, window)
         points = encoding.keypoints
         if missing == "error" and not bool(points.found.all()):
             least = int(points.found.sum(1).min())
@@ -102,17 +107,14 @@ class Network(nn.Module):
         config = self.config
         height, width = image.shape[-2:]
         count = config.keypoints if keypoints is None else keypoints
-        check_size(config, height, width, count)
+        side = config.window if window is None else window
+        check_size(config, height, width, count, side)
         feature_map, score_map = self.encoder(self._pad(image))
         rows, columns = -(-height // config.stride), -(-width // config.stride)
         feature_map = feature_map[..., :rows, :columns]  # the padding holds no keypoints
         score_map = score_map[..., :rows, :columns]
         points = extract_keypoints(
-            score_map,
-            count,
-            config.map_window if window is None else config.window_on_map(window),
-            config.temperature,
-            count_border=config.count_border,
+            score_map, count, config.window_on_map(side), config.temperature, count_border=config.count_border
         )
         descriptors, statistics = self.descriptor_space(self._read(feature_map, points.xy))  # (B, K, C)
         return Encoding(feature_map, score_map, points, descriptors, statistics, make_thumbnail(image))
@@ -138,18 +140,18 @@ class Network(nn.Module):
     ) -> Decoded:
         """Keypoints in feature-map pixels and descriptors (B, K, C) -> an image of size (H, W), and its layers.
 
-        thumbnail (B, 3, 4, 4), of the encoding: what a background whose light follows the image is lit by. Training needs
+        thumbnail (B, 3, 4, 4), of the encoding: sets the light of a background that follows the image. Training needs
         no single `layers`.
         """
         height, width = size
         rows, columns = self._padded(height, width)
         padded = (rows // self.config.stride, columns // self.config.stride)
         used = self.config.variance if variance is None else variance
-        decoded: Decoded = self.decoder(points.xy, points.score, descriptors, padded, used, thumbnail, layers=layers)
+        decoded: Decoded = self.decoder(points, descriptors, padded, used, thumbnail, layers=layers)
         return decoded if (rows, columns) == size else decoded.crop(height, width)
 
     def background(self, image: Tensor) -> Tensor | None:
-        """image (B, 3, H, W) in [0, 1] -> what stands behind its layers, (B or 1, 3, H, W), where there is such."""
+        """image (B, 3, H, W) in [0, 1] -> the background behind its layers, (B or 1, 3, H, W), where there is one."""
         if self.decoder.background is None:
             return None
         height, width = image.shape[-2:]
@@ -165,7 +167,7 @@ class Network(nn.Module):
         return (xy + 0.5) / self.config.stride - 0.5
 
     def _padded(self, height: int, width: int) -> tuple[int, int]:
-        """The size that the U-Nets see instead."""
+        """The size that the U-Nets run at."""
         step = self.config.multiple
         return -(-height // step) * step, -(-width // step) * step
 
@@ -176,8 +178,8 @@ class Network(nn.Module):
         return F.pad(image, (0, right, 0, below), mode="replicate") if right or below else image
 
 
-def check_size(config: ModelConfig, height: int, width: int, keypoints: int) -> None:
-    """Refuse images that are too small for the network, or for so many keypoints."""
+def check_size(config: ModelConfig, height: int, width: int, keypoints: int, window: float | None = None) -> None:
+    """Refuse images that are too small for the network, or for so many keypoints with that window (in image pixels)."""
     least, stride = config.multiple, config.stride
     if min(height, width) < least:
         raise DataError(
@@ -185,11 +187,12 @@ def check_size(config: ModelConfig, height: int, width: int, keypoints: int) -> 
             f"this network needs at least {least}x{least}",
             f"enlarge the image or use a model with fewer levels than {config.levels}",
         )
-    room = most_peaks(-(-height // stride), -(-width // stride), config.map_window)
+    side = config.window if window is None else window
+    room = most_peaks(-(-height // stride), -(-width // stride), config.window_on_map(side))
     if keypoints > room:
         raise UsageError(
             "model.keypoints",
-            f"{keypoints} keypoints do not fit in {width}x{height} pixels with a window of {config.window}",
+            f"{keypoints} keypoints do not fit in {width}x{height} pixels with a window of {side:g}",
             f"ask for at most {room}, or use larger images or a smaller model.window",
         )
 

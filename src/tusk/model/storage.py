@@ -6,7 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from pydantic import ValidationError
@@ -19,12 +19,6 @@ from tusk.config.renames import upgrade
 from tusk.errors import DataError
 from tusk.io import atomic_write
 from tusk.model.network import Network
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tusk.detection.detections import Detections
-    from tusk.detection.inputs import OneImage
 
 _FORMAT, _VERSION = "tusk-model", 1
 
@@ -39,27 +33,9 @@ class StoredModel:
 
     @property
     def least_gain(self) -> float:
-        """Points of a lower gain stand for nothing, as far as training could tell without labels; 0 if it could not."""
-        told = self.provenance.get("least_gain")
-        return max(0.0, float(told)) if isinstance(told, int | float) else 0.0
-
-    def detect(
-        self,
-        images: OneImage | Iterable[OneImage],
-        keypoints: int | None = None,
-        min_score: float = 0.0,
-        min_gain: float | None = None,
-    ) -> Detections | list[Detections]:
-        """What there is in a picture, or in each of many: paths, arrays, PIL images or tensors, of any sizes.
-
-        One picture gives `Detections`, several a list of them, in the pictures' own pixels. At most `keypoints` (the
-        number that the model was trained with, unless given) are looked for in each; those that are not there, or fall
-        short of a score or gain (`least_gain`, unless given), are left out.
-        """
-        # Inference stands above the model; it is only needed once somebody asks for it.
-        from tusk.detection.predictor import Predictor
-
-        return Predictor(self, keypoints, min_score, min_gain).detect(images)
+        """Keypoints of a lower gain are no objects, as far as training could tell without labels; 0 if it could not."""
+        stored = self.provenance.get("least_gain")
+        return max(0.0, float(stored)) if isinstance(stored, int | float) else 0.0
 
     def fingerprint(self) -> str:
         """The same for the same weights and settings only."""

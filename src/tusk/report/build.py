@@ -40,10 +40,17 @@ def training_pages(path: Path, config: Config, images: Images, command: str) -> 
 
     def write(network: Network, moment: TrainingState) -> None:
         subject = Subject(
-            network, config, path.parent, command, moment.step, moment.seconds / 60, finished=moment.finished
+            network,
+            config,
+            path.parent,
+            command,
+            moment.step,
+            moment.seconds / 60,
+            finished=moment.finished,
+            least_gain=moment.least_gain,
         )
         chosen = images if moment.finished else light
-        write_page(path, make_page(subject, chosen, validation=moment.health, plane=moment.finished))
+        write_page(path, make_page(subject, chosen, validation=moment.validation, plane=moment.finished))
 
     return write
 
@@ -54,7 +61,7 @@ def make_page(
     """Nothing here draws from torch's random numbers: a training that writes pages is the same as one that does not."""
     network, config, sample = subject.network, subject.config, images.sample
     types = config.model.types
-    predictions = predict(network, sample, _SHOWN)
+    predictions = predict(network, sample, _SHOWN, subject.settings)
     tables = label_tables(predictions, types, config.model.window)
     if validation is None:
         validation = validate(network, config, sample.images[:_CHECKED], config.training.seed)

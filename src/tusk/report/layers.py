@@ -8,9 +8,8 @@ import numpy as np
 import torch
 
 from tusk.detection.draw import type_colours
-from tusk.detection.merge import merge_fragments
-from tusk.detection.relocate import detect_keypoints
-from tusk.model.layers import label_map
+from tusk.detection.pipeline import detect_batch
+from tusk.detection.settings import DetectionSettings
 from tusk.model.network import Network
 from tusk.report.draw import UInt8Array, to_bytes
 from tusk.report.predictions import Predictions
@@ -61,21 +60,16 @@ def take_apart(network: Network, predictions: Predictions) -> list[LayeredImage]
     if len(masks) == len(sample):
         meeting = np.array([contact(mask) for mask in masks])
     chosen = np.argsort(-meeting, kind="stable")[:_IMAGES]
-    was_training = network.training
-    network.eval()
-    images = [_apart(network, sample, int(index)) for index in chosen]
-    network.train(was_training)
-    return images
+    return [_apart(network, sample, int(index), predictions.settings) for index in chosen]
 
 
-def _apart(network: Network, sample: Sample, index: int) -> LayeredImage:
+def _apart(network: Network, sample: Sample, index: int, settings: DetectionSettings) -> LayeredImage:
     image = sample.images[index : index + 1].float() / 255
-    output = detect_keypoints(network, image)
-    assert output.layer_rgb is not None and output.layer_alpha is not None
-    rgb, alpha, labels = output.layer_rgb[0], output.layer_alpha[0], output.label[0].tolist()
-    owner = label_map(merge_fragments(network, image, output))[
-        0
-    ].numpy()  # (H, W): 0 the background, else 1 + the layer
+    found = detect_batch(network, image, settings)
+    own = found.labels()
+    assert found.layer_rgb is not None and found.layer_alpha is not None and own is not None
+    rgb, alpha, labels = found.layer_rgb[0], found.layer_alpha[0], found.type[0].tolist()
+    owner = own[0].numpy()  # (H, W): 0 the background, else 1 + the layer
     colours = np.array([_BEHIND, *_layer_colours(labels, network.config.types)], np.uint8)
     layers = []
     for number in range(min(_MOST_LAYERS, len(labels))):
@@ -85,7 +79,7 @@ def _apart(network: Network, sample: Sample, index: int) -> LayeredImage:
     truth = sample.truths[index] if sample.truths else None
     return LayeredImage(
         image=np.ascontiguousarray(sample.images[index].permute(1, 2, 0).numpy()),
-        reconstruction=to_bytes(output.reconstruction[0].numpy()),
+        reconstruction=to_bytes(found.reconstruction[0].numpy()),
         mask=colours[owner],
         true_mask=None if truth is None or truth.mask is None else _drawn(truth.mask),
         layers=tuple(layers),

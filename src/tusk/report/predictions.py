@@ -1,4 +1,4 @@
-"""What a network says about a sample of images, kept small: no maps or layers beyond the pictures that are shown."""
+"""The detections of a sample of images, kept small: no maps or layers beyond the images that are shown."""
 
 from __future__ import annotations
 
@@ -7,72 +7,96 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tusk.detection.relocate import detect_keypoints
+from tusk.detection.pipeline import BatchDetections, detect_batch
+from tusk.detection.settings import DetectionSettings
 from tusk.losses.foreground import background_residual, on_background
-from tusk.model.network import Network, Output
+from tusk.model.network import Network
 from tusk.report.sample import Sample
 
-_PART = 25  # images at a time
+_BATCH = 25  # images
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Keypoints of N images, and the maps of the first S of them."""
+    """The K slots of N images, and the maps of the first S of them."""
 
     sample: Sample
+    settings: DetectionSettings
     xy: Tensor  # (N, K, 2) in image pixels
     score: Tensor  # (N, K)
-    found: Tensor  # (N, K) bool
+    gain: Tensor  # (N, K)
+    found: Tensor  # (N, K) bool: which of them are detections, as `tusk detect` gives them
     descriptors: Tensor  # (N, K, C)
-    label: Tensor  # (N, K)
-    confidence: Tensor  # (N, K) probability of the label
+    label: Tensor  # (N, K) the type
+    confidence: Tensor  # (N, K) probability of the type
     error: Tensor  # (N,) mean squared error of the reconstruction
-    bare: Tensor | None  # (N, K) bool: which lie where the background explains the image; None where it has none
+    bare: Tensor | None  # (N, K) bool: keypoints, detections or not, where the background explains the image
     overlap: Tensor  # (N,) how much the layers share pixels; 0 for a plain decoder
     score_map: Tensor  # (S, H/s, W/s)
     reconstruction: Tensor  # (S, 3, H, W)
+    mask: Tensor | None  # (S, H, W): 0 for the background, k + 1 for slot k; None for a plain decoder
 
     def counts(self, types: int) -> Tensor:
-        """(M,): how many keypoints are of each type."""
+        """(M,): how many detections are of each type."""
         return torch.bincount(self.label[self.found], minlength=types)
 
 
 @torch.no_grad()
-def predict(network: Network, sample: Sample, shown: int) -> Predictions:
-    """Look at every image; the network is left in the mode that it was in."""
-    was_training = network.training
-    network.eval()
-    parts: list[Output] = []
-    errors, overlaps, score_maps, paintings, bare = [], [], [], [], []
-    for start in range(0, len(sample), _PART):
-        images = sample.images[start : start + _PART].float() / 255
-        output = detect_keypoints(network, images)
-        errors.append((output.reconstruction - images).square().mean((1, 2, 3)))
-        if (behind := network.background(images)) is not None:
-            left = background_residual(images, behind, network.config.stride)
-            bare.append(on_background(left, network.to_map(output.xy)) & output.found)
-        overlaps.append(_overlap(output.layer_alpha, len(images)))
+def predict(network: Network, sample: Sample, shown: int, settings: DetectionSettings | None = None) -> Predictions:
+    """Detect in every image; the network is left in the mode that it was in.
+
+    Without settings: with the network's own keypoints and window, and nothing left out.
+    """
+    if settings is None:
+        settings = DetectionSettings(network.config.keypoints, network.config.window).every_keypoint()
+    points: dict[str, list[Tensor]] = {name: [] for name in ("xy", "score", "gain", "kept", "descriptors")}
+    points |= {"type": [], "probability": []}
+    errors, overlaps, score_maps, reconstructions, masks, bare = [], [], [], [], [], []
+    for start in range(0, len(sample), _BATCH):
+        images = sample.images[start : start + _BATCH].float() / 255
+        detections = detect_batch(network, images, settings)
+        for name, values in points.items():
+            values.append(getattr(detections, name))
+        errors.append((detections.reconstruction - images).square().mean((1, 2, 3)))
+        overlaps.append(_overlap(detections.layer_alpha, len(images)))
+        bare.append(_on_background(network, images, detections))
         wanted = max(0, shown - start)
-        score_maps.append(output.score_map[:wanted, 0])
-        paintings.append(output.reconstruction[:wanted])
-        parts.append(_points_only(output))
-    network.train(was_training)
-    probability = torch.cat([part.probability for part in parts])  # (N, K, M)
-    confidence, label = probability.max(-1)
+        score_maps.append(detections.score_map[:wanted, 0])
+        reconstructions.append(detections.reconstruction[:wanted])
+        labels = detections.labels()
+        masks.append(None if labels is None else labels[:wanted])
+    joined = {name: torch.cat(values) for name, values in points.items()}
     return Predictions(
         sample=sample,
-        xy=torch.cat([part.xy for part in parts]),
-        score=torch.cat([part.score for part in parts]),
-        found=torch.cat([part.found for part in parts]),
-        descriptors=torch.cat([part.descriptors for part in parts]),
-        label=label,
-        confidence=confidence,
+        settings=settings,
+        xy=joined["xy"],
+        score=joined["score"],
+        gain=joined["gain"],
+        found=joined["kept"],
+        descriptors=joined["descriptors"],
+        label=joined["type"],
+        confidence=joined["probability"],
         error=torch.cat(errors),
-        bare=torch.cat(bare) if bare else None,
+        bare=_joined(bare),
         overlap=torch.cat(overlaps),
         score_map=torch.cat(score_maps),
-        reconstruction=torch.cat(paintings),
+        reconstruction=torch.cat(reconstructions),
+        mask=_joined(masks),
     )
+
+
+def _joined(parts: list[Tensor | None]) -> Tensor | None:
+    known = [part for part in parts if part is not None]
+    return torch.cat(known) if known else None
+
+
+def _on_background(network: Network, images: Tensor, detections: BatchDetections) -> Tensor | None:
+    """(B, K) bool: which keypoints lie where the background explains the image; None where there is no background."""
+    background = network.background(images)
+    if background is None:
+        return None
+    residual = background_residual(images, background, network.config.stride)
+    return on_background(residual, network.to_map(detections.xy)) & detections.found
 
 
 def _overlap(alpha: Tensor | None, images: int) -> Tensor:
@@ -81,21 +105,3 @@ def _overlap(alpha: Tensor | None, images: int) -> Tensor:
         return torch.zeros(images)
     first, second = alpha[:, :, 0].topk(2, dim=1).values.unbind(1)  # (B, H, W) each
     return (first * second).mean((1, 2))
-
-
-def _points_only(output: Output) -> Output:
-    """Without the maps: two hundred images' layers would fill the memory."""
-    nothing = output.score[:0]
-    return Output(
-        feature_map=nothing,
-        score_map=nothing,
-        xy=output.xy,
-        score=output.score,
-        found=output.found,
-        descriptors=output.descriptors,
-        probability=output.probability,
-        label=output.label,
-        reconstruction=nothing,
-        layer_rgb=None,
-        layer_alpha=None,
-    )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tusk.config import Config
 from tusk.data.registry import DATASETS, open_dataset, request_for
+from tusk.detection.settings import DetectionSettings, settings_from
 from tusk.errors import DataError, UsageError
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, load_model
@@ -30,6 +31,12 @@ class Subject:
     step: int | None = None  # of the weights
     minutes: float | None = None
     finished: bool = True
+    least_gain: float | None = None  # of a detection, where training has set it
+
+    @property
+    def settings(self) -> DetectionSettings:
+        """Those of `tusk detect` with this model."""
+        return settings_from(self.config, self.least_gain)
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ def subject_of(model: StoredModel, folder: Path | None) -> Subject:
         command=str(known["command"]) if known.get("command") else None,
         step=int(known["steps"]) if known.get("steps") is not None else None,
         minutes=float(known["minutes"]) if known.get("minutes") is not None else None,
+        least_gain=model.least_gain,
     )
 
 

@@ -1,21 +1,23 @@
-"""The task's own figures for display while a run goes on. Training and model selection never see them."""
+"""The task's own figures for display while a run goes on. Training and model selection never use them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from tusk.config import Config
 from tusk.data.dataset import Truth
-from tusk.detection.merge import merge_fragments
+from tusk.detection.pipeline import BatchDetections, detect_batch
+from tusk.detection.settings import settings_from
 from tusk.evaluation.localisation import localisation_figures
 from tusk.evaluation.tally import ObjectTally
 from tusk.model.network import Network
 
-_PART = 50
-_OBJECT_IMAGES = 100  # painting every layer of an image takes long
+_BATCH = 50
+_OBJECT_IMAGES = 100  # decoding every layer of an image takes long
 
 
 def task_figures(
@@ -24,15 +26,15 @@ def task_figures(
     """What the truth allows: localisation and classification, or masks and attributes, or nothing; images uint8."""
     if not truths or len(truths) < len(images):
         return {}
-    was_training = network.training
-    network.eval()
-    with torch.no_grad():
-        if truths[0].mask is not None and config.model.decode == "layers":
-            figures = _objects(network, config, images[:_OBJECT_IMAGES], truths[:_OBJECT_IMAGES])
-        else:
-            figures = _points(network, config, images, truths, class_count)
-    network.train(was_training)
-    return figures
+    if truths[0].mask is not None and config.model.decode == "layers":
+        return _objects(network, config, images[:_OBJECT_IMAGES], truths[:_OBJECT_IMAGES])
+    return _points(network, config, images, truths, class_count)
+
+
+def _detect(network: Network, config: Config, images: Tensor) -> Iterator[BatchDetections]:
+    settings = settings_from(config)
+    for part in images.split(_BATCH):
+        yield detect_batch(network, part.float() / 255, settings, skip_unused_gain=True)
 
 
 def _points(
@@ -42,11 +44,12 @@ def _points(
         return {}
     if any(truth.points is None or truth.classes is None or truth.boxes is None for truth in truths):
         return {}
-    parts = range(0, len(images), _PART)
-    outputs = [network(images[start : start + _PART].float() / 255, missing="empty") for start in parts]
+    detections = list(_detect(network, config, images))
+    kept = torch.cat([part.kept for part in detections]).numpy()
+    xy = torch.cat([part.xy for part in detections]).numpy()
     figures = localisation_figures(
-        torch.cat([output.xy for output in outputs]).numpy(),
-        torch.cat([output.label for output in outputs]).numpy(),
+        np.where(kept[..., None], xy, -1e6),  # what is no detection is nowhere near
+        torch.cat([part.type for part in detections]).numpy(),
         [truth.points for truth in truths if truth.points is not None],
         [truth.classes for truth in truths if truth.classes is not None],
         type_count=config.model.types,
@@ -61,10 +64,8 @@ def _points(
 
 def _objects(network: Network, config: Config, images: Tensor, truths: Sequence[Truth]) -> dict[str, float]:
     tally = ObjectTally(config.model.types)
-    for start in range(0, len(images), _PART):
-        part = slice(start, start + _PART)
-        shown = images[part].float() / 255
-        tally.add(merge_fragments(network, shown, network(shown, missing="empty")), truths[part])
+    for number, detections in enumerate(_detect(network, config, images)):
+        tally.add(detections, truths[number * _BATCH : (number + 1) * _BATCH])
     figures: dict[str, float] = {}
     masks, attributes = tally.segmentation(), tally.attributes()
     if masks is not None and masks.objects:

@@ -22,6 +22,7 @@ from torch import Tensor
 from tusk.config import Config
 from tusk.data.dataset import Dataset, Truth
 from tusk.data.loader import Loader
+from tusk.detection.settings import settings_from
 from tusk.detection.threshold import least_gain
 from tusk.errors import EXIT_STOPPED, UserError
 from tusk.model.network import Network
@@ -35,8 +36,8 @@ from tusk.training.logging import RunLog
 from tusk.training.trainer import NotFiniteError, StepReport, Trainer
 from tusk.training.validation import ValidationFigures, validate
 
-_LOOKED_AT = 200  # images for a look at the run's health
-_COUNTED = 100  # of them for the gain of keypoints that stand for something
+_VALIDATED_ON = 200  # images
+_COUNTED = 100  # of them for the least gain of an object
 _LOG_EVERY = 10
 _ROLLBACKS = 3
 
@@ -49,15 +50,15 @@ class StoppedError(UserError):
 
 @dataclass(frozen=True)
 class ValidationImages:
-    """Images that training does not see, and the truth about them where there is any, for display only."""
+    """Images that training does not use, and the truth about them where there is any, for display only."""
 
     images: Tensor  # (N, 3, H, W), uint8
     truths: tuple[Truth, ...]
     class_count: int
 
 
-def sample_validation_images(dataset: Dataset, count: int = _LOOKED_AT) -> ValidationImages:
-    """Images from all over a dataset: neighbours may be pieces of one picture."""
+def sample_validation_images(dataset: Dataset, count: int = _VALIDATED_ON) -> ValidationImages:
+    """Images from all over a dataset: neighbours may be tiles of one picture."""
     count = min(count, len(dataset))
     places = [place * len(dataset) // count for place in range(count)]
     pixels = np.stack([dataset.image(index) for index in places])
@@ -72,7 +73,8 @@ class TrainingState:
     step: int  # of the weights
     seconds: float
     finished: bool
-    health: ValidationFigures | None  # where it was looked at just now
+    validation: ValidationFigures | None  # where it was validated just now
+    least_gain: float | None = None  # of a detection, where the training is finished
 
 
 WritePage = Callable[[Network, TrainingState], None]
@@ -85,12 +87,12 @@ class Run:
     config: Config
     folder: Path
     dataset: Dataset
-    look: ValidationImages
+    validation: ValidationImages
     show: ProgressDisplay
     command: str
     ranks: Ranks
     tensorboard: bool = False
-    write_page: WritePage | None = None  # after every look; it must leave the network and all random numbers alone
+    write_page: WritePage | None = None  # after every validation; it must change neither the network nor random numbers
 
     def train(self, *, resume: bool) -> Path:
         """Train to the end; -> the model file."""
@@ -169,28 +171,29 @@ class Run:
         self.show.step(report, training.steps, spent)
         if report.step % _LOG_EVERY == 0:
             log.step(report)
-        looked = report.step % training.evaluate_every == 0
-        look = self._look(trainer, log) if looked else None
-        if looked or report.step % training.checkpoint_every == 0:
-            score = None if look is None else self._score(trainer, look)
+        due = report.step % training.evaluate_every == 0
+        figures = self._validate(trainer, log) if due else None
+        if due or report.step % training.checkpoint_every == 0:
+            score = None if figures is None else self._score(trainer, figures)
             checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=score)
-        if look is not None:
-            self._page(trainer.network, TrainingState(trainer.step, spent, False, look))
+        if figures is not None:
+            self._page(trainer.network, TrainingState(trainer.step, spent, False, figures))
 
-    def _look(self, trainer: Trainer, log: RunLog) -> ValidationFigures:
+    def _validate(self, trainer: Trainer, log: RunLog) -> ValidationFigures:
         """How the run is doing."""
-        health = validate(trainer.network, self.config, self.look.images, self.config.training.seed)
-        figures = task_figures(trainer.network, self.config, self.look.images, self.look.truths, self.look.class_count)
-        log.look(trainer.step, {**asdict(health), "score": health.score, **figures})
-        self.show.look(trainer.step, health, self.config.model.types, figures)
-        return health
+        held = self.validation
+        figures = validate(trainer.network, self.config, held.images, self.config.training.seed)
+        task = task_figures(trainer.network, self.config, held.images, held.truths, held.class_count)
+        log.look(trainer.step, {**asdict(figures), "score": figures.score, **task})
+        self.show.look(trainer.step, figures, self.config.model.types, task)
+        return figures
 
-    def _score(self, trainer: Trainer, health: ValidationFigures) -> float | None:
+    def _score(self, trainer: Trainer, figures: ValidationFigures) -> float | None:
         """The run's unsupervised score, once there are types to score."""
-        return health.score if trainer.centred and trainer.progress_before >= self.config.training.warm_up else None
+        return figures.score if trainer.centred and trainer.progress_before >= self.config.training.warm_up else None
 
     def _page(self, network: Network, moment: TrainingState) -> None:
-        """A page is worth a warning where it fails, but not the training."""
+        """A page that fails is a warning, and does not end the training."""
         if self.write_page is None:
             return
         try:
@@ -215,8 +218,8 @@ class Run:
         path = self.folder / "model.safetensors"
         if log is None:
             return path
-        look = self._look(trainer, log)
-        checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=self._score(trainer, look))
+        figures = self._validate(trainer, log)
+        checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=self._score(trainer, figures))
         log.close()
         best = checkpoints.restore_network(trainer.network, "best")
         provenance = {
@@ -227,17 +230,16 @@ class Run:
             "score": None if best is None or best.score is None else round(best.score, 4),
             "least_gain": self._least_gain(trainer.network),
         }
-        save_model(path, StoredModel(_in_use(trainer.network), self.config, provenance))
-        if best is None or best.step == trainer.step:
-            self._page(trainer.network, TrainingState(trainer.step, spent, True, look))
-        else:
-            self._page(trainer.network, TrainingState(best.step, spent, True, None))
+        stored = StoredModel(_in_use(trainer.network), self.config, provenance)
+        save_model(path, stored)
+        step, validation = (trainer.step, figures) if best is None or best.step == trainer.step else (best.step, None)
+        self._page(trainer.network, TrainingState(step, spent, True, validation, stored.least_gain))
         return path
 
     def _least_gain(self, network: Network) -> float | None:
         """What `tusk detect` leaves out by itself; None where all keypoints are of one kind."""
-        every = max(1, len(self.look.images) // _COUNTED)
-        least = least_gain(network, self.look.images[::every])
+        every = max(1, len(self.validation.images) // _COUNTED)
+        least = least_gain(network, self.validation.images[::every], settings_from(self.config))
         return float(f"{least:.4g}") if np.isfinite(least) else None
 
 

@@ -1,4 +1,4 @@
-"""How a run is doing, without a label."""
+"""Validation without a label: how a run is doing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tusk.config import Config
+from tusk.detection.pipeline import detect_batch
+from tusk.detection.settings import settings_from
 from tusk.geometry.warp import sample_warp
 from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.model.network import Network
@@ -20,20 +22,20 @@ ALIKE = 1e-9  # squared error of the mean image: below it, images do not differ
 
 @dataclass(frozen=True)
 class ValidationFigures:
-    """Figures over some images that training does not see; none of them needs a label."""
+    """Figures over some images that training does not use; none of them needs a label."""
 
-    alive_types: int  # types that at least one keypoint in a thousand has
-    largest_share: float  # of the keypoints that are of one type
+    alive_types: int  # types that at least one detection in a thousand has
+    largest_share: float  # of the detections that are of one type
     confidence: float  # mean probability of the most likely type
     spread: float  # of the descriptors: 0 all alike, 1 in all directions
     reconstruction_error: float
-    agreement: float  # how much one view's types tell about the other's, from 0 to 1: see `two_view_agreement`
-    explained_variance: float  # share of what differs between the images that is painted again, from 0 to 1
+    agreement: float  # mutual information of two views' types, from 0 to 1: see `two_view_agreement`
+    explained_variance: float  # share of the variance between the images that is reconstructed, from 0 to 1
 
     @property
     def score(self) -> float:
-        """What runs are compared by. Types can agree on the things that were found while others are missed: that shows
-        in what is painted."""
+        """What runs are compared by. Types can agree on the objects that were found while others are missed: that
+        shows in the reconstruction."""
         return self.agreement * self.explained_variance
 
     def words(self, types: int) -> str:
@@ -41,34 +43,35 @@ class ValidationFigures:
         return (
             f"{self.alive_types} of {types} types alive, largest {self.largest_share:.0%}, "
             f"confidence {self.confidence:.2f}, spread {self.spread:.2f}, error {self.reconstruction_error:.4f}, "
-            f"agreement {self.agreement:.3f}, painted {self.explained_variance:.0%}"
+            f"agreement {self.agreement:.3f}, explained variance {self.explained_variance:.0%}"
         )
 
 
 def validate(network: Network, config: Config, images: Tensor, seed: int) -> ValidationFigures:
-    """images (N, 3, H, W), uint8."""
+    """images (N, 3, H, W), uint8; the network is left in the mode that it was in."""
     training = network.training
     network.eval()
-    labels, confidence, descriptors, views, error = [], 0.0, [], [], 0.0
+    types, probability, descriptors, views, error = [], [], [], [], 0.0
     generator = torch.Generator().manual_seed(seed)
+    settings = settings_from(config)
     with torch.no_grad():
         for start in range(0, len(images), _PART):
             part = images[start : start + _PART].float() / 255
-            output = network(part, missing="empty")
-            labels.append(output.label[output.found])
-            confidence += float(output.probability.amax(-1).sum()) / output.label.shape[1]
-            descriptors.append(output.descriptors[output.found])
-            error += float(F.mse_loss(output.reconstruction, part)) * len(part)
+            detections = detect_batch(network, part, settings, skip_unused_gain=True)
+            types.append(detections.type[detections.kept])
+            probability.append(detections.probability[detections.kept])
+            descriptors.append(detections.descriptors[detections.kept])
+            error += float(F.mse_loss(detections.reconstruction, part)) * len(part)
             views.append(_two_views(network, config, part, generator))
     network.train(training)
-    counts = torch.bincount(torch.cat(labels), minlength=config.model.types)
+    counts = torch.bincount(torch.cat(types), minlength=config.model.types)
     shares = counts / counts.sum().clamp_min(1)
     first, second = (torch.cat(side) for side in zip(*views, strict=True))
     return ValidationFigures(
         alive_types=int((shares > 1e-3).sum()),
         largest_share=float(shares.max()),
-        confidence=confidence / len(images),
-        spread=float(1 - torch.cat(descriptors).mean(0).norm()),
+        confidence=float(torch.cat(probability).sum() / counts.sum().clamp_min(1)),
+        spread=float(1 - torch.cat(descriptors).sum(0).norm() / counts.sum().clamp_min(1)),
         reconstruction_error=error / len(images),
         agreement=two_view_agreement(first, second),
         explained_variance=explained_variance_of(error / len(images), images),
@@ -76,16 +79,16 @@ def validate(network: Network, config: Config, images: Tensor, seed: int) -> Val
 
 
 def explained_variance_of(error: float, images: Tensor) -> float:
-    """1 where nothing is off, 0 where the mean of the images (N, 3, H, W), uint8, would be no worse a guess.
+    """1 where the error is 0, 0 where the mean of the images (N, 3, H, W), uint8, would be no worse a guess.
 
-    Images that are all alike leave nothing to tell apart: then it is 1.
+    Images that are all alike have no variance to explain: then it is 1.
     """
     mean = mean_image_error(images)
     return max(0.0, 1 - error / mean) if mean > ALIKE else 1.0
 
 
 def mean_image_error(images: Tensor) -> float:
-    """images (N, 3, H, W) uint8 -> the error of painting the mean of all of them every time."""
+    """images (N, 3, H, W) uint8 -> the error of their mean, taken for each of them."""
     values = images.float() / 255
     return float((values - values.mean(0)).square().mean())
 
