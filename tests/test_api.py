@@ -38,8 +38,8 @@ SIGNATURES = {
         "started=..., progress=True, **detection"
     ),
     "Model.evaluate": (
-        "self, data, source=None, count=None, seed=0, *, training=None, split=None, keypoints=None, batch=50, "
-        "progress=True, started=..."
+        "self, data, source=None, count=None, seed=0, *, training=None, split=None, keypoints=None, min_score=0.0, "
+        "min_gain=None, batch=50, progress=True, started=..., **detection"
     ),
     "Model.encode": "self, image",
     "Model.report": "self, path=None, data=None, count=200",

@@ -15,7 +15,7 @@ import torch
 
 from tusk import __version__
 from tusk.api.data import find_pictures
-from tusk.config import Config
+from tusk.config import Config, DetectionConfig
 from tusk.data.picture_framing import fit_picture
 from tusk.data.sources import Source
 from tusk.detection.detections import Detections
@@ -37,8 +37,6 @@ from tusk.weights import model_path, shipped_models
 
 if TYPE_CHECKING:
     from PIL import Image
-
-    from tusk.config import DetectionConfig
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -202,17 +200,33 @@ class Model:
         training: str | os.PathLike[str] | None = None,
         split: str | None = None,
         keypoints: int | None = None,
+        min_score: float = 0.0,
+        min_gain: float | None = None,
         batch: int = 50,
         progress: bool = True,
         started: Callable[[], None] = lambda: None,
+        **detection: Any,
     ) -> Figures:
         """Measure it on a dataset with known truth, as the paper does: labels are used here, and only here.
 
         data: the dataset's name; source: where the originals are, or a packed file; count: how many images, by default
         2000; seed: of the images that are made or chosen; training: with a packed file, the training images for what
-        is fitted on them; split: by default 'test'; started: called once everything is open and nothing can be refused.
+        is fitted on them; split: by default 'test'; keypoints, min_score, min_gain, detection: as for `detect`;
+        started: called once everything is open and nothing can be refused any more.
         """
-        request = EvaluationRequest(data, _text(source), _text(training), split, count, keypoints, seed, batch)
+        request = EvaluationRequest(
+            data=data,
+            source=_text(source),
+            training=_text(training),
+            split=split,
+            count=count,
+            keypoints=keypoints,
+            seed=seed,
+            batch=batch,
+            min_score=min_score,
+            min_gain=min_gain,
+            detection=self._detection(detection),
+        )
         with progress_bar(shown=progress) as bar, self._on_cpu():
             job = prepare(self._stored, request, lambda words, done, total: bar(done, total, words))
             started()
@@ -271,8 +285,6 @@ class Model:
         detection: dict[str, Any],
         batch: int = BATCH,
     ) -> Predictor:
-        if not detection:
-            return Predictor(self._stored, keypoints, min_score, min_gain, batch)
         return Predictor(self._stored, keypoints, min_score, min_gain, batch, self._detection(detection))
 
     def _detection(self, settings: dict[str, Any]) -> DetectionConfig | None:

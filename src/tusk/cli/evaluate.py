@@ -5,11 +5,11 @@ from __future__ import annotations
 import json as json_text
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
-from tusk.cli.flags import run_with_flags
+from tusk.cli.flags import run_with_flags, take_settings
 
 
 def evaluate(
@@ -23,11 +23,19 @@ def evaluate(
     count: Annotated[int | None, tyro.conf.arg(help="How many images; default: 2000, or all if fewer.")] = None,
     keypoints: Annotated[int | None, tyro.conf.arg(help="Another number of keypoints than the model's.")] = None,
     seed: Annotated[int, tyro.conf.arg(help="Of the images that are made or chosen.")] = 0,
+    min_score: Annotated[float, tyro.conf.arg(help="Leave out detections of a lower score, 0 to 1.")] = 0.0,
+    min_gain: Annotated[
+        float | None, tyro.conf.arg(help="Leave out detections of a lower gain; default: the model's own.")
+    ] = None,
     batch: Annotated[int, tyro.conf.arg(help="Images at a time: fewer need less memory.")] = 50,
     out: Annotated[Path | None, tyro.conf.arg(help="Folder for the results; default runs/evaluate/NAME.")] = None,
     json: Annotated[bool, tyro.conf.arg(help="Print the figures as JSON instead of a table.")] = False,
+    detection: tyro.conf.Suppress[dict[str, Any] | None] = None,
 ) -> None:
-    """Measure a model as the paper does: labels are used here, and only here."""
+    """Measure a model as the paper does: labels are used here, and only here.
+
+    --detection.SETTING VALUE sets any detection setting over the model's own: see 'tusk config --help'.
+    """
     from tusk.api.model import load
     from tusk.api.runs import prepare_torch
     from tusk.folders import results_folder
@@ -45,8 +53,11 @@ def evaluate(
             training=training,
             split=split,
             keypoints=keypoints,
+            min_score=min_score,
+            min_gain=min_gain,
             batch=batch,
             started=lambda: console.print(f"Results go to {folder.make()}"),
+            **(detection or {}),
         )
         text = json_text.dumps(figures.to_dict(), indent=2, allow_nan=False) + "\n"
         atomic_write(folder.path / "metrics.json", text.encode())
@@ -55,4 +66,5 @@ def evaluate(
 
 
 def run(args: Sequence[str]) -> None:
-    run_with_flags(evaluate, args, "tusk evaluate")
+    rest, settings = take_settings(args, "detection")
+    run_with_flags(evaluate, rest, "tusk evaluate", detection=settings)
