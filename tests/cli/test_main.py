@@ -93,6 +93,13 @@ def test_schedules_can_be_given_as_flags():
     assert yaml.safe_load(tusk("config", "--model.layer-window", "None").stdout)["model"]["layer_window"] is None
 
 
+def test_flags_of_renamed_settings_still_work():
+    done = tusk("config", "--training.revive-every=7", "--losses.contrast.weight", "0.5")
+    values = yaml.safe_load(done.stdout)
+    assert values["training"]["restart_dead_every"] == 7 and values["losses"]["info_nce"]["weight"] == 0.5
+    assert "'training.revive_every' is now called 'training.restart_dead_every'" in done.stderr
+
+
 def test_settings_that_are_only_right_together_can_be_given_together():
     done = tusk("config", "--training.window", "0.3", "13", "0.5", "9", "--model.window", "9")
     values = yaml.safe_load(done.stdout)

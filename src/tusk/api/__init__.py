@@ -13,7 +13,7 @@ from tusk.allocator import keep_memory
 keep_memory()
 
 _HOMES = {
-    "Encoding": "tusk.api.model",
+    "Encoding": "tusk.detection.encoding",
     "Figures": "tusk.evaluation.results",
     "Model": "tusk.api.model",
     "list_models": "tusk.api.model",

@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from tusk import __version__
 from tusk.api.data import find_pictures
 from tusk.config import Config, DetectionConfig
-from tusk.data.picture_framing import fit_picture
 from tusk.data.sources import Source
 from tusk.detection.detections import Detections
-from tusk.detection.inputs import OneImage, to_picture
+from tusk.detection.encoding import Encoding, encode_picture
+from tusk.detection.inputs import OneImage
 from tusk.detection.predictor import BATCH, Predictor
 from tusk.errors import UsageError
 from tusk.evaluation.evaluate import evaluate, prepare
@@ -27,6 +24,7 @@ from tusk.evaluation.request import EvaluationRequest
 from tusk.evaluation.results import Figures
 from tusk.export.files import FileOptions, FileResults, detect_files
 from tusk.folders import new_folder
+from tusk.model.device import find_device
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, load_model, save_model
 from tusk.presets import make_config, merge
@@ -37,8 +35,6 @@ from tusk.weights import model_path, shipped_models
 
 if TYPE_CHECKING:
     from PIL import Image
-
-FloatArray = npt.NDArray[np.float32]
 
 
 def list_models() -> list[str]:
@@ -53,18 +49,6 @@ def load(name: str | os.PathLike[str], device: str = "cpu") -> Model:
     """
     path = model_path(os.fspath(name))
     return Model(load_model(path), path, os.fspath(name)).to(device)
-
-
-@dataclass(frozen=True, eq=False)
-class Encoding:
-    """What the encoder makes of one picture; the maps are those of the picture as the network gets it."""
-
-    feature_map: FloatArray  # (C, h, w)
-    score_map: FloatArray  # (h, w)
-    xy: FloatArray  # (K, 2) keypoints in pixels of the picture, before relocation and filtering
-    score: FloatArray  # (K,)
-    descriptors: FloatArray  # (K, C)
-    type: npt.NDArray[np.int64]  # (K,)
 
 
 class Model:
@@ -232,25 +216,9 @@ class Model:
             started()
             return Figures(self._name, __version__, evaluate(job))
 
-    @torch.no_grad()
     def encode(self, image: OneImage) -> Encoding:
-        """Feature map, score map, keypoints and descriptors of one picture."""
-        data, model = self.config.data, self.config.model
-        picture, name = to_picture(image, 0, None if data.fit == "tiles" else 2 * data.size)
-        fitted = fit_picture(picture, name, data, model.multiple)
-        pixels = torch.from_numpy(fitted.pixels[None]).permute(0, 3, 1, 2)  # (1, 3, H, W)
-        encoding = self.network.eval().encode(pixels.to(self.device, torch.float32) / 255)
-        points = encoding.keypoints
-        xy, inside = fitted.to_original(self.network.to_image(points.xy)[0].double().cpu().numpy())
-        kept = inside & points.found[0].cpu().numpy()
-        return Encoding(
-            feature_map=encoding.feature_map[0].cpu().numpy(),
-            score_map=encoding.score_map[0, 0].cpu().numpy(),
-            xy=xy[kept].astype(np.float32),
-            score=points.score[0].cpu().numpy()[kept],
-            descriptors=encoding.descriptors[0].cpu().numpy()[kept],
-            type=self.network.prototypes(encoding.descriptors)[0].argmax(-1).cpu().numpy()[kept],
-        )
+        """Feature map, score map, keypoints and descriptors of one picture, before anything is filtered."""
+        return encode_picture(self.network, self.config, image)
 
     def report(self, path: str | os.PathLike[str] | None = None, data: str | None = None, count: int = 200) -> Path:
         """Write one self-contained HTML page about the model; -> its path.
@@ -274,7 +242,7 @@ class Model:
 
     def to(self, device: str | torch.device) -> Self:
         """Move the network to a device; -> itself."""
-        self.network.to(_device(str(device)))
+        self.network.to(find_device(str(device)))
         return self
 
     def _predictor(
@@ -303,18 +271,6 @@ class Model:
             yield
         finally:
             self.network.to(device)
-
-
-def _device(name: str) -> torch.device:
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if name == "auto":
-        name = next((kind for kind in ("cuda", "mps") if there[kind]), "cpu")
-    kind, _, number = name.partition(":")
-    if kind not in there or (number and not number.isdecimal()):
-        raise UsageError(f"device '{name}'", "there is no such device", "use 'cpu', 'cuda', 'cuda:1', 'mps' or 'auto'")
-    if not there[kind] or (kind == "cuda" and number and int(number) >= torch.cuda.device_count()):
-        raise UsageError(f"device '{name}'", "torch does not find it on this machine", "use 'cpu' or 'auto'")
-    return torch.device(name)
 
 
 def _text(path: str | os.PathLike[str] | None) -> str | None:

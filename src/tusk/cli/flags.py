@@ -10,6 +10,7 @@ import contextlib
 import functools
 import io
 import re
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ import tyro
 import yaml
 
 from tusk.config import Config
+from tusk.config.renames import upgrade
 from tusk.errors import UsageError
 from tusk.presets import load_config, make_config, merge
 
@@ -33,6 +35,7 @@ def config_from_flags(args: Sequence[str], program: str) -> Config:
         chosen, rest = sources.parse_known_args(list(args))
     except argparse.ArgumentError as error:
         raise UsageError(f"flags of '{program}'", str(error), f"see '{program} --help'") from error
+    rest = [_present_name(word) for word in rest]
     base = load_config(chosen.preset, chosen.config)
     _explain_settings(base, rest)
     words = "Before all of these may stand: --preset NAME, --config FILE.yaml."
@@ -41,6 +44,7 @@ def config_from_flags(args: Sequence[str], program: str) -> Config:
 
 def settings_from_flags(args: Sequence[str], preset: str | None, file: Path | None, program: str) -> dict[str, Any]:
     """Those settings, part by part, that the flags give: `{"model": {"keypoints": 9}}`. They are checked together."""
+    args = [_present_name(word) for word in args]
     base = load_config(preset, file)
     _explain_settings(base, args)
     values = _parse(Config, args, program, default=base).model_dump(mode="json")
@@ -93,6 +97,25 @@ def _parse(target: Callable[..., Result], args: Sequence[str], program: str, **o
             raise
         raise UsageError(f"flags of '{program}'", _first_words(said.getvalue()), f"see '{program} --help'") from None
     return result
+
+
+def _present_name(word: str) -> str:
+    """A flag of a setting that was renamed, under its present name; the rest as it is."""
+    name, equals, value = word.partition("=")
+    if not name.startswith("--") or "." not in name:
+        return word
+    setting: Any = ""
+    for part in reversed(name[2:].replace("-", "_").split(".")):
+        setting = {part: setting}
+    setting, renamed = upgrade(setting)
+    path = []
+    while isinstance(setting, dict) and len(setting) == 1:
+        [(part, setting)] = setting.items()
+        path.append(part.replace("_", "-"))
+    if not renamed or setting != "":
+        return word
+    print(f"flags: {renamed[0]}.", file=sys.stderr)
+    return f"--{'.'.join(path)}{equals}{value}"
 
 
 def _first_words(box: str) -> str:
