@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 
 
 class Update(Protocol):
-    """Tells a bar how much is done; `words` replace what stands before it."""
+    """Tells a bar how much is done; `words` replace the text before it."""
 
     def __call__(self, done: int, total: int | None, words: str | None = None) -> None: ...
 
@@ -22,7 +22,7 @@ def stderr_console() -> Console:
 
 
 def is_watched(console: Console) -> bool:
-    """Whether somebody sees a bar move: in a terminal or in a notebook."""
+    """Whether a bar can be drawn: in a terminal or in a notebook."""
     return console.is_terminal or console.is_jupyter
 
 

@@ -52,8 +52,8 @@ def test_counts_are_those_of_a_slow_count(rendered):
                 output = about.network(image[None].float() / 255, missing="empty")
                 for label, found in zip(output.label[0].tolist(), output.found[0].tolist(), strict=True):
                     counts[label] += found
-        told = [int(count) for count in re.findall(r"([\d,]+) found,", page.text)]
-        assert told == counts
+        shown_counts = [int(count) for count in re.findall(r"([\d,]+) found,", page.text)]
+        assert shown_counts == counts
         shares = re.findall(r"found, ([\d.]+%)", page.text)
         assert shares == [f"{count / max(1, sum(counts)):.1%}" for count in counts]
         assert f"{sum(count > 0 for count in counts)} of {len(counts)}" in page.text

@@ -1,4 +1,4 @@
-"""Pictures and the page around them: points land on their pixels, and a page stands by itself."""
+"""Pictures and the page around them: points land on their pixels, and a page is complete."""
 
 import base64
 import io

@@ -256,7 +256,7 @@ class Model:
         return Predictor(self._stored, keypoints, min_score, min_gain, batch, self._detection(detection))
 
     def _detection(self, settings: dict[str, Any]) -> DetectionConfig | None:
-        """The model's settings with these over them; faults are told as those of a configuration are."""
+        """The model's settings with these over them; faults are reported as those of a configuration."""
         if not settings:
             return None
         values = merge(self.config.model_dump(mode="json"), {"detection": settings})
@@ -264,7 +264,7 @@ class Model:
 
     @contextmanager
     def _on_cpu(self) -> Iterator[None]:
-        """For what is not worth a device of its own."""
+        """Evaluation and pages run on the CPU."""
         device = self.device
         self.network.to("cpu")
         try:

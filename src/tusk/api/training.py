@@ -42,7 +42,7 @@ def train(
 
     source: a folder, file, glob or list of pictures, a packed file, or a dataset's name; preset: where the settings
     start from (by default that of the dataset, or the one for pictures); config: a YAML file of settings over it;
-    keypoints: how many things to look for in an image; types: how many types of things there are; minutes: stop after
+    keypoints: at most how many keypoints in an image; types: how many types of things there are; minutes: stop after
     this time at the latest; seed: of everything random; seeds: train with so many seeds, one after the other, and keep
     the best, judged without labels; out: folder for the results, by default a new one under runs/train; resume: the
     folder of a run that stopped, to go on with (and nothing else); progress: False says nothing; command: what the

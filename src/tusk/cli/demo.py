@@ -40,7 +40,7 @@ def demo(
     figures = model.evaluate("digits", count=_TESTED, seed=seed)
     console.print(
         f"On {_TESTED} canvases of digits it never saw: {figures['localisation']:.1f}% of {_TESTED * 9} digits found "
-        f"within half their box; {figures['both']:.1f}% found and of the type that stands for their digit."
+        f"within half their box; {figures['both']:.1f}% found and of the type that is assigned to their digit."
     )
     console.print(f"Model {model.path}\nOpen {page} in a browser to see it.")
     print(folder)

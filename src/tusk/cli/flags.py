@@ -1,4 +1,4 @@
-"""Flags, read by tyro, with every fault told in one sentence.
+"""Flags, read by tyro, with every fault as one sentence.
 
 A configuration comes from `--preset NAME`, then `--config FILE` over it, then single settings over both.
 """
@@ -131,7 +131,7 @@ def _first_words(box: str) -> str:
 
 
 def _explain_settings(base: Config, args: Sequence[str]) -> None:
-    """Check the `--part.setting value` pairs: an unknown name or a bad value is told with the nearest name.
+    """Check the `--part.setting value` pairs: an unknown name or a bad value is refused with the nearest name.
 
     They are checked together, because some are only right together.
     """

@@ -16,7 +16,7 @@ usage: tusk train [SOURCE] [flags]       tusk train --resume RUN
   SOURCE           a folder, file, glob or list of pictures, a packed file, or a dataset's name ('tusk data list')
   --preset NAME    where the settings start from: see 'tusk presets'
   --config FILE    settings in YAML, over the preset's
-  --keypoints K    how many things to look for in an image
+  --keypoints K    at most how many keypoints in an image
   --types M        how many types of things there are
   --minutes N      stop after this time at the latest
   --seed N         seed of everything random

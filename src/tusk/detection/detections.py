@@ -61,7 +61,7 @@ class Detections:
     descriptor: FloatArray  # (N, C) of length 1
     instance: Int64Array  # (N,) its number in the picture, which it keeps when others are filtered out
     mask_map: UInt16Array | None = None  # (H, W): 0 for the background, else 1 + the instance of that pixel
-    box_side: float = 1.0  # side in pixels of the square that stands for the box of a thing without a mask
+    box_side: float = 1.0  # side in pixels of the square that is the box of a detection without a mask
 
     @property
     def mask(self) -> BoolArray | None:
@@ -184,8 +184,8 @@ class Detections:
 
     def _without_masks(self) -> Iterator[Detection]:
         """A mask for each would be made only to be thrown away."""
-        bare = Detections(**{**vars(self), "mask_map": None})
-        return iter(bare)
+        without = Detections(**{**vars(self), "mask_map": None})
+        return iter(without)
 
 
 def _numbers(one: Detection) -> tuple[float, float, float, float, float]:
