@@ -30,7 +30,9 @@ def detect(
         tyro.conf.Positional[str],
         tyro.conf.arg(metavar="SOURCE", help="Picture, folder, glob, list file, or - for a list from stdin."),
     ],
-    keypoints: Annotated[int | None, tyro.conf.arg(help="At most how many in a picture; default: as in training.")] = None,
+    keypoints: Annotated[
+        int | None, tyro.conf.arg(help="At most how many in a picture; default: as in training.")
+    ] = None,
     min_score: Annotated[float, tyro.conf.arg(help="Leave out points of a lower score, 0 to 1.")] = 0.0,
     min_gain: Annotated[
         float | None,
