@@ -16,11 +16,12 @@ from PIL import Image
 
 import tusk
 from tusk.data.registry import Request, open_dataset
+from tusk.detection.draw import draw_points, type_colours
 from tusk.detection.gain import gains
 from tusk.detection.merge import merge_fragments
 from tusk.detection.relocate import detect_keypoints
 from tusk.model.layers import keep_layers, label_map
-from tusk.report.draw import draw_points, draw_score, to_bytes, type_colours
+from tusk.report.draw import draw_score, to_bytes
 
 SIDE, GAP = 264, 8
 BEHIND = (28, 30, 34)

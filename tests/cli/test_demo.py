@@ -3,26 +3,25 @@
 import re
 
 import torch
-from rich.console import Console
 
 from tests.report.reader import read_page
-from tusk.cli.demo import run_demo
+from tusk.cli import main as cli
 from tusk.model.storage import load_model
 from tusk.presets import load_config
 
 
-def test_the_demo_learns_looks_and_writes(tmp_path):
-    console = Console(record=True, width=200, force_terminal=False, quiet=False, file=(tmp_path / "log").open("w"))
-    (tmp_path / "out").mkdir()
-    page = run_demo(tmp_path / "out", minutes=0.15, seed=0, console=console)
-    said = console.export_text()
-    assert re.search(r"\d+\.\d% of 2700 digits found", said)
+def test_the_demo_learns_detects_and_writes(tmp_path, capsys):
+    cli.main(["demo", "--minutes", "0.15", "--out", str(tmp_path / "out")])
+    said = capsys.readouterr()
+    assert said.out.strip() == str(tmp_path / "out")
+    assert re.search(r"\d+\.\d% of 2700 digits found", said.err.replace("\n", " "))
 
+    page = tmp_path / "out" / "report.html"
     text = page.read_text()
     assert text.count("<img ") > 12 * 3 + 10
     read = read_page(text)
-    assert "What tusk learnt from unlabelled digits" in read.text and "of 2,700 things" in read.text
-    assert read.ids[:4] == ["health", "run", "images", "types"] and {"plane", "confusion"} <= set(read.ids)
+    assert "What tusk learnt from digits" in read.text and "of 2,700 things" in read.text
+    assert read.ids[:4] == ["state", "run", "images", "types"] and {"plane", "confusion"} <= set(read.ids)
 
     model = load_model(tmp_path / "out" / "model.safetensors")
     assert model.config.model == load_config("digits").model

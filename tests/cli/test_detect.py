@@ -167,6 +167,17 @@ def test_without_a_threshold_it_is_the_models_own(place, tusk):
     assert 0 < len(kept) < len(table(place / "all")) == len(table(place / "none"))
 
 
+def test_detection_settings_over_the_models_own(place, tusk):
+    flags = ("photos", "--keypoints", 30, "--min-gain", "-1000", "--out")
+    for window in (3, 21):
+        assert tusk("plain.safetensors", *flags, f"at{window}", "--detection.window", window).code == 0
+    assert len(table(place / "at3")) > len(table(place / "at21"))
+    assert json.loads((place / "at3/manifest.json").read_text())["detection"] == {"window": 3}
+    assert tusk("plain.safetensors", *flags, "at3", "--detection.window=3").code == 0, "the same settings go on"
+    gain = tusk("plain.safetensors", "photos", "--out", "gain", "--detection.min-gain", "0.5")
+    assert gain.code == 0 and all(float(row["gain"]) >= 0.5 for row in table(place / "gain"))
+
+
 def test_what_cannot_be_read_is_listed_and_does_not_stop_it(place, tusk):
     (place / "photos/broken, really.png").write_bytes((place / "photos/a 1.png").read_bytes()[:200])
     (place / "photos/empty.jpg").touch()
@@ -212,6 +223,15 @@ def test_the_same_command_again_changes_nothing_and_resume_finds_the_run(place, 
             2,
             ["other results", "--keypoints"],
         ),
+        (
+            ["plain.safetensors", "photos", "--out", "held", "--detection.window", "5"],
+            2,
+            ["other results", "--detection setting"],
+        ),
+        (["plain.safetensors", "photos", "--detection.windw=5"], 2, ["detection.windw", "did you mean 'window'?"]),
+        (["plain.safetensors", "photos", "--detection.window", "6"], 2, ["window must be odd"]),
+        (["plain.safetensors", "photos", "--detection.relocate-keypoints", "1"], 2, ["background"]),
+        (["plain.safetensors", "photos", "--detection.window"], 2, ["--detection.window", "no value"]),
         (["layers.safetensors", "photos", "--out", "held"], 2, ["held", "other results", "model"]),
         (["plain.safetensors", "photos/sub", "--out", "held"], 2, ["held", "other results", "source"]),
         (["plain.safetensors", "photos", "--wrong"], 2, ["--wrong"]),

@@ -49,7 +49,7 @@ def test_importing_tusk_does_not_import_torch():
 
 
 def test_version():
-    assert tusk("--version").stdout == "tusk 0.1.0\n"
+    assert tusk("--version").stdout == "tusk 0.2.0\n"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,13 @@ def test_schedules_can_be_given_as_flags():
     done = tusk("config", "--losses.kmeans.weight", "0.1", "0.0", "0.5", "1.0")
     assert yaml.safe_load(done.stdout)["losses"]["kmeans"]["weight"] == [[0.1, 0.0], [0.5, 1.0]]
     assert yaml.safe_load(tusk("config", "--model.layer-window", "None").stdout)["model"]["layer_window"] is None
+
+
+def test_flags_of_renamed_settings_still_work():
+    done = tusk("config", "--training.revive-every=7", "--losses.contrast.weight", "0.5")
+    values = yaml.safe_load(done.stdout)
+    assert values["training"]["restart_dead_every"] == 7 and values["losses"]["info_nce"]["weight"] == 0.5
+    assert "'training.revive_every' is now called 'training.restart_dead_every'" in done.stderr
 
 
 def test_settings_that_are_only_right_together_can_be_given_together():

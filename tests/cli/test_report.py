@@ -64,7 +64,7 @@ def test_a_finished_run_of_pictures_without_truth(capsys, finished, pictures, tm
     code, out, err = tusk(capsys, "report", finished)
     assert code == 0 and out == f"{finished / 'report.html'}\n", err
     page = read_page((finished / "report.html").read_text())
-    assert page.ids == ["health", "run", "images", "types", "curves"]
+    assert page.ids == ["state", "run", "images", "types", "curves"]
     assert "What tusk learnt from <b>cats & dogs<" in page.text and "which it learnt from" in page.text
     assert "8 images of" in page.text and "tusk train" in page.text and "3 in an image, 4 types" in page.text
     assert all(file.read_bytes() == content for file, content in before.items()), "nothing else is changed"
@@ -118,7 +118,7 @@ def test_a_model_by_its_name_on_a_dataset(tmp_path):
     )
     assert done.returncode == 0 and done.stdout == "runs/report/mnist-hard/report.html\n", done.stderr
     page = read_page((tmp_path / done.stdout.strip()).read_text())
-    assert page.ids == ["health", "run", "images", "types", "confusion"]
+    assert page.ids == ["state", "run", "images", "types", "confusion"]
     assert "of 36 things" in page.text and "4 images of digits" in page.text and "Traceback" not in done.stderr
 
 

@@ -20,7 +20,7 @@ def test_any_presets_settings_can_be_tried_on_pictures(pictures, tmp_path):
     small = ("--training.steps", 2, "--training.batch", 4, "--data.size", 32, "--keypoints", 3, "--types", 2)
     done = tusk("train", pictures, "--preset", "mnist-hard", *small, "--model.window", 5, "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
-    assert "32-pixel pieces of pictures, 3 keypoints in each, 2 types" in done.stderr
+    assert "32-pixel tiles of pictures, 3 keypoints in each, 2 types" in done.stderr
     config = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
     assert config["data"]["dataset"] == "folder"
     assert (config["data"]["fit"], config["data"]["contrast"]) == ("tiles", "full")

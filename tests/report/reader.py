@@ -51,7 +51,7 @@ class PageReader(HTMLParser):
 
 
 def read_page(text):
-    """The page, after making sure that it stands by itself."""
+    """The page, after making sure that it is complete."""
     assert text.startswith("<!doctype html>") and text.endswith("</html>\n")
     assert len(text.encode()) < 10_000_000
     assert "<script" not in text and "@import" not in text and "url(" not in text

@@ -13,7 +13,7 @@ from tusk.report.page import render_page
 from tusk.report.predictions import predict
 from tusk.training.run import TrainingState
 
-ALWAYS = ["health", "run", "images", "types"]
+ALWAYS = ["state", "run", "images", "types"]
 LAYERS = {"decode": "layers", "background": "colour"}
 
 
@@ -52,8 +52,8 @@ def test_counts_are_those_of_a_slow_count(rendered):
                 output = about.network(image[None].float() / 255, missing="empty")
                 for label, found in zip(output.label[0].tolist(), output.found[0].tolist(), strict=True):
                     counts[label] += found
-        told = [int(count) for count in re.findall(r"([\d,]+) found,", page.text)]
-        assert told == counts
+        shown_counts = [int(count) for count in re.findall(r"([\d,]+) found,", page.text)]
+        assert shown_counts == counts
         shares = re.findall(r"found, ([\d.]+%)", page.text)
         assert shares == [f"{count / max(1, sum(counts)):.1%}" for count in counts]
         assert f"{sum(count > 0 for count in counts)} of {len(counts)}" in page.text
@@ -61,7 +61,7 @@ def test_counts_are_those_of_a_slow_count(rendered):
 
 def test_every_image_and_type_is_drawn(rendered):
     for _, shown, page in rendered.values():
-        assert sum("sight " in kind for kind in page.classes) == min(12, len(shown.sample))
+        assert sum("example " in kind for kind in page.classes) == min(12, len(shown.sample))
         assert sum(kind.startswith("type card") for kind in page.classes) == 4
         assert sum("chart" in kind for kind in page.classes) == 0, "there are no logs"
     assert sum("layered" in kind for kind in rendered["attributes and layers"][2].classes) == 4

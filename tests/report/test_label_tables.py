@@ -12,7 +12,7 @@ from tusk.report.predictions import predict
 
 
 def placed(known, xy, labels, found=None):
-    """What a network would have seen that puts these keypoints (N, K, 2) there."""
+    """The predictions of a network that puts these keypoints (N, K, 2) there."""
     predictions = predict(subject().network, images(known, len(xy)).sample, 0)
     labels = torch.as_tensor(labels)
     found = torch.ones_like(labels, dtype=torch.bool) if found is None else found
@@ -32,10 +32,10 @@ def test_keypoints_on_the_things_find_them_all(known):
         expected = int(np.sum(visible))
     else:
         expected = 90
-    (told,) = label_tables(placed(known, centres, kinds * 2 + 1), 4, 7)
-    assert told.things == 90 and told.found >= 0.9 * expected
-    assert told.right == told.found and told.class_of_type[1] == 0 and told.class_of_type[3] == 1
-    assert told.class_of_type[0] == -1 and told.class_of_type[2] == -1
+    (table,) = label_tables(placed(known, centres, kinds * 2 + 1), 4, 7)
+    assert table.things == 90 and table.found >= 0.9 * expected
+    assert table.right == table.found and table.class_of_type[1] == 0 and table.class_of_type[3] == 1
+    assert table.class_of_type[0] == -1 and table.class_of_type[2] == -1
 
 
 def test_confusion_is_that_of_a_slow_count():
@@ -43,7 +43,7 @@ def test_confusion_is_that_of_a_slow_count():
     squares = Squares("attributes", 25)
     xy, labels = rng.uniform(0, 31, (25, 5, 2)), rng.integers(0, 4, (25, 5))
     found = torch.as_tensor(rng.random((25, 5)) < 0.8)
-    (told,) = label_tables(placed("attributes", xy, labels, found), 4, 7)
+    (table,) = label_tables(placed("attributes", xy, labels, found), 4, 7)
     slow, things = np.zeros((4, 3), int), set()
     for i in range(25):
         truth = squares.truth(i)
@@ -61,17 +61,17 @@ def test_confusion_is_that_of_a_slow_count():
             slow[labels[i, k], kind] += 1
             if thing >= 0:
                 things.add((i, thing))
-    assert np.array_equal(told.confusion, slow) and told.found == len(things)
-    assert told.title == "color" and told.names == ("red", "blue")
+    assert np.array_equal(table.confusion, slow) and table.found == len(things)
+    assert table.title == "color" and table.names == ("red", "blue")
 
 
 def test_far_from_everything_is_on_nothing_and_hidden_points_are_passed_over():
     predictions = placed("class", np.full((6, 2, 2), 500.0), np.zeros((6, 2), int))
-    (told,) = label_tables(predictions, 4, 7)
-    assert told.found == told.right == 0 and told.confusion[0].tolist() == [0, 0, 12]
+    (table,) = label_tables(predictions, 4, 7)
+    assert table.found == table.right == 0 and table.confusion[0].tolist() == [0, 0, 12]
     truths = tuple(replace(truth, points=truth.points * np.nan) for truth in predictions.sample.truths)
-    (told,) = label_tables(replace(predictions, sample=replace(predictions.sample, truths=truths)), 4, 7)
-    assert told.found == 0
+    (table,) = label_tables(replace(predictions, sample=replace(predictions.sample, truths=truths)), 4, 7)
+    assert table.found == 0
 
 
 def test_without_truth_nothing_is_judged():

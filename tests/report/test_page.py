@@ -1,4 +1,4 @@
-"""Pictures and the page around them: points land on their pixels, and a page stands by itself."""
+"""Pictures and the page around them: points land on their pixels, and a page is complete."""
 
 import base64
 import io
@@ -7,8 +7,9 @@ import numpy as np
 from PIL import Image
 
 from tests.report.reader import read_page
+from tusk.detection.draw import draw_points, type_colours
 from tusk.report.advice import Remark
-from tusk.report.draw import colour_names, crop, draw_points, draw_score, picture_uri, to_bytes, type_colours
+from tusk.report.draw import colour_names, crop, draw_score, picture_uri, to_bytes
 from tusk.report.page import Fact, Figure, Page, Section, render_page, write_page
 
 
@@ -74,6 +75,6 @@ def test_a_page_stands_by_itself_and_escapes_words(tmp_path):
     assert text == render_page(page).replace("\udcff", "\\udcff")
     read = read_page(text)
     assert read.text.count(evil) >= 7 and "<img" not in text
-    assert read.ids == ["health", "run", "one"] and "None" not in read.text
+    assert read.ids == ["state", "run", "one"] and "None" not in read.text
     assert [kind for kind in read.classes if kind in ("well", "amiss")] == ["amiss", "well"]
     assert len(list((tmp_path / "deep").iterdir())) == 1

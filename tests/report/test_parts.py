@@ -76,19 +76,19 @@ def test_the_plane_is_the_same_every_time_and_groups_lie_apart():
 
 def test_curves_survive_what_a_kill_leaves(tmp_path):
     assert read_charts(tmp_path) == []
-    lines = [f'{{"step": {step}, "progress": 0, "contrast": {step}, "kmeans": 0.0}}' for step in range(1, 1001)]
-    lines[3] = '{"step": 4, "contrast": NaN}'
-    (tmp_path / "metrics.jsonl").write_text("\n".join([*lines, '{"step": 1001, "contr']))
+    lines = [f'{{"step": {step}, "progress": 0, "info_nce": {step}, "kmeans": 0.0}}' for step in range(1, 1001)]
+    lines[3] = '{"step": 4, "info_nce": NaN}'
+    (tmp_path / "metrics.jsonl").write_text("\n".join([*lines, '{"step": 1001, "info']))
     (tmp_path / "results.csv").write_text("step,agreement,both\n10,0.5,\n20,nan,0.5\n30,0.7,0.6\n")
     charts = {chart.title: chart for chart in read_charts(tmp_path)}
-    assert set(charts) == {"Without a label", "By the labels, for display only", "Loss: telling keypoints apart"}
+    assert set(charts) == {"Without a label", "By the labels, for display only", "Loss: info_nce"}
     assert charts["Without a label"].curves[0].x == (10, 30)
-    loss = charts["Loss: telling keypoints apart"].curves[0]
+    loss = charts["Loss: info_nce"].curves[0]
     assert len(loss.x) <= 400 and loss.x[-1] == 1000 and loss.x == loss.y and 4 not in loss.x
 
 
-def told(predictions, about, health=FINE):
-    return " ".join(remark.words for remark in remarks(predictions, about.config, health) if not remark.well)
+def faults(predictions, about, validation=FINE):
+    return " ".join(remark.words for remark in remarks(predictions, about.config, validation) if not remark.well)
 
 
 def test_a_sound_run_gets_no_advice_and_each_fault_gets_its_own():
@@ -99,17 +99,17 @@ def test_a_sound_run_gets_no_advice_and_each_fault_gets_its_own():
     predictions = replace(
         predictions, xy=corners, label=even, found=torch.ones_like(even, dtype=torch.bool), error=predictions.error * 0
     )
-    assert told(predictions, about) == ""
-    assert "3 of 4 types are hardly used (0, 1, 3)" in told(replace(predictions, label=even * 0 + 2), about)
-    assert "Type 2 takes 100%" in told(replace(predictions, label=even * 0 + 2), about)
-    assert "painted no better" in told(
+    assert faults(predictions, about) == ""
+    assert "3 of 4 types are hardly used (0, 1, 3)" in faults(replace(predictions, label=even * 0 + 2), about)
+    assert "Type 2 takes 100%" in faults(replace(predictions, label=even * 0 + 2), about)
+    assert "no better than the mean image" in faults(
         replace(predictions, error=predictions.error + mean_image_error(shown.sample.images)), about
     )
-    assert "nearly all alike" in told(predictions, about, replace(FINE, spread=0.01))
-    assert "another type in another view" in told(predictions, about, replace(FINE, agreement=0.1))
+    assert "nearly all alike" in faults(predictions, about, replace(FINE, spread=0.01))
+    assert "another type in another view" in faults(predictions, about, replace(FINE, agreement=0.1))
     third = predictions.found.clone()
     third[:, 0] = False
-    assert "33% of the keypoints lie where the image is empty: ask for fewer (--keypoints 2)" in told(
+    assert "33% of the keypoints lie where the image is empty: ask for fewer (--keypoints 2)" in faults(
         replace(predictions, found=third), about
     )
 
@@ -124,7 +124,7 @@ def test_a_type_that_stands_for_background_is_named():
     label[:20] = 3
     everywhere = torch.ones_like(label, dtype=torch.bool)
     predictions = replace(predictions, sample=replace(shown.sample, images=flat), xy=xy, label=label, found=everywhere)
-    words = told(replace(predictions, error=predictions.error * 0), about)
+    words = faults(replace(predictions, error=predictions.error * 0), about)
     assert words.startswith("50% of the keypoints lie where the image is empty, mostly of type 3")
     assert "--keypoints 2" in words
 

@@ -11,11 +11,10 @@ import time
 from pathlib import Path
 from unittest import mock
 
-import tusk.detection.predictor
-import tusk.report.overlay  # noqa: F401
+import tusk.api.model  # noqa: F401 (before the forks)
 from tusk.cli import main as cli
-from tusk.detection import batch, ledger
-from tusk.export import results as export
+from tusk.detection import ledger
+from tusk.export import files, results
 
 
 def die():
@@ -61,11 +60,11 @@ MOMENTS = {
     "half of a part written": lambda: half_written(".000001.jsonl.part"),
     "after a part": lambda: dying(ledger.Ledger, "store", at=2, first=True),
     "half of a mask written": lambda: half_written("20.png.png.part"),
-    "before the results": lambda: dying(batch, "write_results", at=1, first=False),
+    "before the results": lambda: dying(files, "write_results", at=1, first=False),
     "half of the table written": lambda: half_written(".detections.csv.part"),
     "half of coco.json written": lambda: half_written(".coco.json.part"),
-    "before coco.json": lambda: dying(export, "_write_coco", at=1, first=False),
-    "after the results": lambda: dying(batch, "write_results", at=1, first=True),
+    "before coco.json": lambda: dying(results, "write_coco", at=1, first=False),
+    "after the results": lambda: dying(files, "write_results", at=1, first=True),
     "complete, parts still there": lambda: dying(ledger.Ledger, "_clear", at=1, first=False),
 }
 

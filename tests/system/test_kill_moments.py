@@ -9,7 +9,7 @@ from tests.system.test_training import SMALL, environment, pictures, weights  # 
 FLAGS = [
     *SMALL, "--training.steps", "20", "--training.checkpoint-every", "4", "--training.evaluate-every", "8",
     "--training.prototype-start", "k-means", "--training.warm-up", "0.2", "--training.prototype-restarts", "0.4",
-    "--training.memory", "64", "--training.revive-every", "3",
+    "--training.memory", "64", "--training.restart-dead-every", "3",
 ]  # fmt: skip
 
 

@@ -8,23 +8,18 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
-from rich.console import Console
 
-from tusk import __version__
-from tusk.cli.main import new_folder, prepare_torch
+from tusk.cli.flags import run_with_flags, take_settings
 from tusk.errors import DataError, UsageError
-from tusk.progress import progress_bar
 
 if TYPE_CHECKING:
-    from tusk.data.sources import Source
-    from tusk.detection.batch import Draw
-    from tusk.detection.ledger import Manifest
-    from tusk.detection.records import Totals
+    from rich.console import Console
+
+    from tusk.export.files import FileResults
 
 
 def detect(
@@ -35,12 +30,14 @@ def detect(
         tyro.conf.Positional[str],
         tyro.conf.arg(metavar="SOURCE", help="Picture, folder, glob, list file, or - for a list from stdin."),
     ],
-    keypoints: Annotated[int | None, tyro.conf.arg(help="How many to look for; default: as in training.")] = None,
+    keypoints: Annotated[
+        int | None, tyro.conf.arg(help="At most how many in a picture; default: as in training.")
+    ] = None,
     min_score: Annotated[float, tyro.conf.arg(help="Leave out points of a lower score, 0 to 1.")] = 0.0,
     min_gain: Annotated[
         float | None,
         tyro.conf.arg(
-            help="Leave out points that the image needs less; default: the model's own; 0: few are left out."
+            help="Leave out points of a lower gain (in reconstruction error); default: as training found; 0: most stay."
         ),
     ] = None,
     batch: Annotated[int, tyro.conf.arg(help="Images that go through the network together.")] = 8,
@@ -50,99 +47,78 @@ def detect(
     resume: Annotated[bool, tyro.conf.arg(help="Go on with the latest run of this source, or that in --out.")] = False,
     out: Annotated[Path | None, tyro.conf.arg(help="Folder for results; default runs/detect/NAME.")] = None,
     rows: Annotated[bool, tyro.conf.arg(name="json", help="Also write a JSON line for each point to stdout.")] = False,
+    detection: tyro.conf.Suppress[dict[str, Any] | None] = None,
 ) -> None:
-    """Find what a model has learnt in pictures; stopped at any moment, the same command with --out goes on."""
-    share, shares = _share(shard)
-    if shares > 1 and out is None:
-        raise UsageError("--out", "several processes write to one folder", "name it with --out")
-    if shares > 1 and rows:
-        raise UsageError("--json", "one share of several does not hold all rows", "read detections.csv in the end")
-    pictures = _find(source)
-    prepare_torch()
-    import tusk
-    from tusk.detection.batch import Batch
-    from tusk.detection.ledger import Ledger, Manifest, checksum, part_size
-    from tusk.detection.predictor import Predictor
-    from tusk.export.results import write_results
+    """Detect what a model has learnt in pictures; stopped at any moment, the same command with --out goes on.
 
-    stored = tusk.load(model)
-    predictor = Predictor(stored, keypoints, min_score, min_gain, batch)
-    settings = stored.config.model
-    if masks and settings.decode != "layers":
-        raise UsageError("--masks", "this model has no layers, so it knows no masks", "leave it out")
-    manifest = Manifest(
-        version=__version__,
-        model=stored.fingerprint(),
-        source=str(pictures.origin),
-        files=len(pictures.files),
-        names=checksum(pictures),
-        part=part_size(len(pictures.files)),
-        keypoints=keypoints,
-        min_score=min_score,
-        min_gain=predictor.min_gain,
+    --detection.SETTING VALUE sets any detection setting over the model's own: see 'tusk config --help'.
+    """
+    share = _share(shard)
+    if share[1] > 1 and out is None:
+        raise UsageError("--out", "several processes write to one folder", "name it with --out")
+    if share[1] > 1 and rows:
+        raise UsageError("--json", "one share of several does not hold all rows", "read detections.csv in the end")
+    from tusk.api.data import find_pictures
+
+    pictures = find_pictures(source, _lines_of_stdin)  # before the seconds that torch takes
+    from tusk.api.model import load
+    from tusk.api.runs import prepare_torch
+    from tusk.progress import stderr_console
+
+    prepare_torch()
+    console = stderr_console()
+    settings = dict(detection or {})
+    if min_gain is None:
+        min_gain = settings.pop("min_gain", None)
+    results = load(model).detect_files(
+        pictures,
+        out,
+        keypoints,
+        min_score,
+        min_gain,
         batch=batch,
         masks=masks,
         overlays=overlays,
+        share=share,
+        resume=resume,
+        started=lambda folder: console.print(f"Results go to {folder}"),
+        **settings,
     )
-    folder = _folder(out, pictures.name, resume=resume)
-    ledger = Ledger(folder, pictures, manifest)
-    pictures = replace(pictures, files=())  # they are in the ledger now: memory does not grow with their number
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
-    console.print(f"Results go to {folder}", markup=False)
-    work = Batch(
-        predictor,
-        pictures,
-        manifest.files,
-        folder,
-        ledger,
-        batch,
-        settings.types,
-        write_results,
-        share,
-        shares,
-        masks,
-        _draw(settings.types) if overlays else None,
-    )
-    with progress_bar("detecting") as progress:
-        totals = work.run(progress) or ledger.totals()
-    if totals is None:
-        console.print(f"Share {share + 1} of {shares} is done; the last one to end joins the results.")
+    if results.totals is None:
+        console.print(f"Share {share[0] + 1} of {share[1]} is done; the last one to end joins the results.")
         return
-    _end(folder, totals, manifest, console, rows=rows)
-    if min_gain is None and predictor.min_gain > 0:
-        left_out = f"Points of a gain below {predictor.min_gain:g} are left out: in training they stood for nothing."
-        console.print(f"{left_out} --min-gain 0 keeps them.", markup=False)
-    again = ["tusk", "detect", model, source]
-    console.print(_next(again, overlays), markup=False)
-    console.print(f"Results are in {folder}", markup=False)
+    _end(results, source, console, rows=rows)
+    if min_gain is None and results.min_gain > 0:
+        left_out = f"Points of a gain below {results.min_gain:g} are left out: in training they explained nothing."
+        console.print(f"{left_out} --min-gain 0 keeps them.")
+    console.print(_next(["tusk", "detect", model, source], overlays))
+    console.print(f"Results are in {results.folder}")
     if not rows:
-        print(folder)
+        print(results.folder)
 
 
 def run(args: Sequence[str]) -> None:
-    """The verb with its flags."""
-    from tusk.cli.flags import run_with_flags
-
-    run_with_flags(detect, args, "tusk detect")
+    rest, settings = take_settings(args, "detection")
+    run_with_flags(detect, rest, "tusk detect", detection=settings)
 
 
-def _end(folder: Path, totals: Totals, manifest: Manifest, console: Console, *, rows: bool) -> None:
+def _end(results: FileResults, source: str, console: Console, *, rows: bool) -> None:
     """Say what was found; the rows to stdout where asked."""
+    totals, folder = results.totals, results.folder
+    assert totals is not None
     if not totals.pictures:
-        why = f"none of its {manifest.files} pictures can be read"
-        raise DataError(manifest.source, why, f"see {folder / 'unreadable.csv'}")
+        why = f"none of its {results.files} pictures can be read"
+        raise DataError(source, why, f"see {folder / 'unreadable.csv'}")
     refused = f"; files that cannot be read: {totals.unreadable}, see unreadable.csv" if totals.unreadable else ""
-    console.print(f"Points: {totals.instances}, pictures: {totals.pictures}{refused}.", markup=False)
+    console.print(f"Points: {totals.instances}, pictures: {totals.pictures}{refused}.")
     if rows:
-        from tusk.export.results import read_rows
-
-        for row in read_rows(folder / "detections.csv"):
+        for row in results.rows():
             print(json.dumps(row))
 
 
 def _next(command: list[str], overlays: bool) -> str:
     if overlays:
-        return f"Next: {shlex.join([*command, '--min-gain', '5'])} keeps only what a picture is much worse without."
+        return f"Next: {shlex.join([*command, '--min-gain', '5'])} keeps only what explains much of a picture."
     return f"Next: {shlex.join([*command, '--overlays'])} also draws the points into the pictures."
 
 
@@ -164,37 +140,5 @@ def _share(shard: str | None) -> tuple[int, int]:
     return int(numbers[1]) - 1, int(numbers[2])
 
 
-def _find(source: str) -> Source:
-    """The files that are meant; folders that cannot be looked into stand among them, to be told in the end."""
-    from tusk.data.sources import files_in_lines, find_files
-
-    if source == "-":
-        lines = sys.stdin.buffer.read().decode("utf-8-sig", "surrogateescape").splitlines()
-        found = files_in_lines(lines)
-    else:
-        found = find_files(source)
-    if not found.files and not found.unreadable:
-        raise DataError(source, "there are no pictures in it", "check the path, or name another source")
-    return replace(found, files=found.files + tuple(folder.file for folder in found.unreadable))
-
-
-def _folder(out: Path | None, name: str, *, resume: bool) -> Path:
-    """Where the results go: a new folder, or with --resume that of the latest run."""
-    if out is None:
-        wanted = Path("runs/detect") / name
-        fresh = new_folder(wanted)
-        if not resume:
-            return fresh
-        number = int(fresh.name.removeprefix(f"{name}-")) - 1 if fresh != wanted else 0
-        latest = wanted if number < 2 else wanted.with_name(f"{name}-{number}")
-    else:
-        latest = out
-    if resume and not (latest / "manifest.json").is_file():
-        raise UsageError("--resume", f"there is no run in {latest}", "leave it out to begin one")
-    return latest
-
-
-def _draw(types: int) -> Draw:
-    from tusk.report.overlay import overlay
-
-    return lambda path, found: overlay(path, found, types)
+def _lines_of_stdin() -> list[str]:
+    return sys.stdin.buffer.read().decode("utf-8-sig", "surrogateescape").splitlines()

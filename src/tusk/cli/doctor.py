@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import Annotated
 
+import tyro
+
+from tusk.api.runs import prepare_torch
+from tusk.cli.flags import run_with_flags
 from tusk.cli.machine import Machine, Package, faults_of, gigabytes, look_at_machine, packages, version_line
-from tusk.cli.main import prepare_torch
 from tusk.errors import EXIT_FAILED
 
 
@@ -66,3 +70,14 @@ def _lines(machine: Machine, found: list[Package]) -> Iterator[str]:
 
 def _line(name: str, words: str) -> str:
     return f"{name:<14}{words}"
+
+
+def doctor(
+    as_json: Annotated[bool, tyro.conf.arg(name="json", help="Print it as JSON.")] = False,
+) -> None:
+    """Examine this machine and installation, and try everything once: ten seconds."""
+    examine(as_json=as_json)
+
+
+def run(args: Sequence[str]) -> None:
+    run_with_flags(doctor, args, "tusk doctor")

@@ -1,4 +1,4 @@
-"""Flags, read by tyro, with every fault told in one sentence.
+"""Flags, read by tyro, with every fault as one sentence.
 
 A configuration comes from `--preset NAME`, then `--config FILE` over it, then single settings over both.
 """
@@ -10,6 +10,7 @@ import contextlib
 import functools
 import io
 import re
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ import tyro
 import yaml
 
 from tusk.config import Config
+from tusk.config.renames import upgrade
 from tusk.errors import UsageError
 from tusk.presets import load_config, make_config, merge
 
@@ -33,18 +35,53 @@ def config_from_flags(args: Sequence[str], program: str) -> Config:
         chosen, rest = sources.parse_known_args(list(args))
     except argparse.ArgumentError as error:
         raise UsageError(f"flags of '{program}'", str(error), f"see '{program} --help'") from error
+    rest = [_present_name(word) for word in rest]
     base = load_config(chosen.preset, chosen.config)
     _explain_settings(base, rest)
     words = "Before all of these may stand: --preset NAME, --config FILE.yaml."
     return _parse(Config, rest, program, default=base, description=words)
 
 
-def run_with_flags(command: Callable[..., None], args: Sequence[str], program: str) -> None:
-    """Call the command with its arguments from flags."""
+def settings_from_flags(args: Sequence[str], preset: str | None, file: Path | None, program: str) -> dict[str, Any]:
+    """Those settings, part by part, that the flags give: `{"model": {"keypoints": 9}}`. They are checked together."""
+    args = [_present_name(word) for word in args]
+    base = load_config(preset, file)
+    _explain_settings(base, args)
+    values = _parse(Config, args, program, default=base).model_dump(mode="json")
+    settings: dict[str, Any] = {}
+    for word in args:
+        if word.startswith("--"):
+            path = word[2:].partition("=")[0].replace("-", "_").replace(".no_", ".").split(".")
+            value = _current(values, ".".join(path))
+            for part in reversed(path):
+                value = {part: value}
+            settings = merge(settings, value)
+    return settings
+
+
+def take_settings(args: Sequence[str], part: str) -> tuple[list[str], dict[str, Any]]:
+    """`--PART.SETTING VALUE` and `--PART.SETTING=VALUE` -> the other words, and the settings by name."""
+    rest: list[str] = []
+    settings: dict[str, Any] = {}
+    words = iter(args)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name.startswith(f"--{part}."):
+            rest.append(word)
+            continue
+        text = value if equals else next(words, None)
+        if text is None:
+            raise UsageError(name, "it has no value", f"write {name} VALUE")
+        settings[name.removeprefix(f"--{part}.").replace("-", "_")] = None if text == "None" else yaml.safe_load(text)
+    return rest, settings
+
+
+def run_with_flags(command: Callable[..., None], args: Sequence[str], program: str, **fixed: Any) -> None:
+    """Call the command with its arguments from flags, and with the fixed ones."""
 
     @functools.wraps(command)
     def prepare(*positional: Any, **named: Any) -> Callable[[], None]:
-        return functools.partial(command, *positional, **named)
+        return functools.partial(command, *positional, **{**named, **fixed})
 
     _parse(prepare, args, program)()
 
@@ -62,6 +99,25 @@ def _parse(target: Callable[..., Result], args: Sequence[str], program: str, **o
     return result
 
 
+def _present_name(word: str) -> str:
+    """A flag of a setting that was renamed, under its present name; the rest as it is."""
+    name, equals, value = word.partition("=")
+    if not name.startswith("--") or "." not in name:
+        return word
+    setting: Any = ""
+    for part in reversed(name[2:].replace("-", "_").split(".")):
+        setting = {part: setting}
+    setting, renamed = upgrade(setting)
+    path = []
+    while isinstance(setting, dict) and len(setting) == 1:
+        [(part, setting)] = setting.items()
+        path.append(part.replace("_", "-"))
+    if not renamed or setting != "":
+        return word
+    print(f"flags: {renamed[0]}.", file=sys.stderr)
+    return f"--{'.'.join(path)}{equals}{value}"
+
+
 def _first_words(box: str) -> str:
     """The text of a box up to its first rule, in one line."""
     lines = []
@@ -75,9 +131,9 @@ def _first_words(box: str) -> str:
 
 
 def _explain_settings(base: Config, args: Sequence[str]) -> None:
-    """Look at the `--part.setting value` pairs: an unknown name or a bad value is told with the nearest name.
+    """Check the `--part.setting value` pairs: an unknown name or a bad value is refused with the nearest name.
 
-    They are looked at together, because some are only right together.
+    They are checked together, because some are only right together.
     """
     given: dict[str, list[str]] = {}
     name = ""

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
+
+from tusk.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas
+    import supervision
+    from PIL import Image
+
+    from tusk.detection.inputs import OneImage
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
@@ -37,8 +46,8 @@ class Detection:
 class Detections:
     """N found things in one picture, best score first.
 
-    Points are (x, y) in pixels of the original picture, seen the right way up; (0, 0) is the centre of its top-left
-    pixel. `d[0]` is one `Detection`; `d[2:5]`, `d[[0, 3]]` and `d[d.score > 0.5]` are `Detections`.
+    Points are (x, y) in pixels of the original picture, turned as its EXIF data says; (0, 0) is the centre of its
+    top-left pixel. `d[0]` is one `Detection`; `d[2:5]`, `d[[0, 3]]` and `d[d.score > 0.5]` are `Detections`.
     """
 
     source: str  # the picture's name
@@ -47,16 +56,16 @@ class Detections:
     xy: FloatArray  # (N, 2)
     type: Int64Array  # (N,)
     score: FloatArray  # (N,) in 0..1, relative within the picture
-    gain: FloatArray  # (N,) how much worse the picture is painted without it: see `gain.py`
+    gain: FloatArray  # (N,) by how much the reconstruction error grows without it: see `gain.py`
     probability: FloatArray  # (N,) of the type
     descriptor: FloatArray  # (N, C) of length 1
     instance: Int64Array  # (N,) its number in the picture, which it keeps when others are filtered out
     mask_map: UInt16Array | None = None  # (H, W): 0 for the background, else 1 + the instance of that pixel
-    box_side: float = 1.0  # side in pixels of the square that stands for the box of a thing without a mask
+    box_side: float = 1.0  # side in pixels of the square that is the box of a detection without a mask
 
     @property
     def mask(self) -> BoolArray | None:
-        """(N, H, W): where each of them is seen; None where the model has no layers. Made at every call."""
+        """(N, H, W): the pixels of each; None where the model has no layers. Made at every call."""
         if self.mask_map is None:
             return None
         return np.asarray(self.mask_map == (self.instance + 1)[:, None, None])
@@ -122,14 +131,61 @@ class Detections:
         return self[kept]
 
     def rows(self) -> list[dict[str, str | int | float]]:
-        """A row for each, with the columns of `detections.csv`: `pandas.DataFrame(d.rows())` is a table of them."""
+        """A row for each, with the columns of `detections.csv`."""
         values = ((self.source, one.instance, one.type, *_numbers(one)) for one in self._without_masks())
         return [dict(zip(COLUMNS, row, strict=True)) for row in values]
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """The rows as a table; needs pandas."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise UserError("to_pandas", "pandas is not installed", "run 'pip install pandas'") from error
+        return pandas.DataFrame(self.rows(), columns=list(COLUMNS))
+
+    def to_coco(self, image_id: int = 1, types: int | None = None) -> dict[str, Any]:
+        """This picture in COCO's format: the annotations that `tusk detect` writes to coco.json.
+
+        types: how many categories to list; by default as many as the largest type needs.
+        """
+        from tusk.detection.coco import coco_of
+        from tusk.detection.records import record_of
+
+        return coco_of(record_of(self, self.box_side), image_id, types or 1 + int(self.type.max(initial=-1)))
+
+    def to_supervision(self) -> supervision.Detections:
+        """The same as `supervision.Detections`: boxes of the masks, or squares around the points; needs supervision."""
+        try:
+            import supervision
+        except ImportError as error:
+            raise UserError(
+                "to_supervision", "supervision is not installed", "run 'pip install supervision'"
+            ) from error
+        from tusk.detection.records import record_of
+
+        boxes = np.array([one.box for one in record_of(self, self.box_side).found], np.float64).reshape(-1, 4)
+        boxes[:, 2:] += boxes[:, :2]  # left, top, right, bottom
+        return supervision.Detections(
+            xyxy=boxes,
+            mask=self.mask,
+            class_id=self.type,
+            confidence=self.score,
+            data={"gain": self.gain, "probability": self.probability, "xy": self.xy},
+        )
+
+    def plot(self, image: OneImage) -> Image.Image:
+        """The picture with a dot and the type's number for each, and masks tinted where there are any.
+
+        A small picture is enlarged by a whole factor, so that the numbers can be read; a large one is shrunk.
+        """
+        from tusk.detection.draw import draw_detections
+
+        return draw_detections(image, self)
+
     def _without_masks(self) -> Iterator[Detection]:
         """A mask for each would be made only to be thrown away."""
-        bare = Detections(**{**vars(self), "mask_map": None})
-        return iter(bare)
+        without = Detections(**{**vars(self), "mask_map": None})
+        return iter(without)
 
 
 def _numbers(one: Detection) -> tuple[float, float, float, float, float]:

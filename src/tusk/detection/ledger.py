@@ -49,6 +49,7 @@ class Manifest:
     batch: int
     masks: bool
     overlays: bool
+    detection: dict[str, Any]  # the settings that stand over the model's own
     totals: Totals | None = None  # once all is done
 
     @property
@@ -206,6 +207,7 @@ _WORDS = {
     "batch": "--batch",
     "masks": "--masks",
     "overlays": "--overlays",
+    "detection": "--detection setting",
 }
 
 

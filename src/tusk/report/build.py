@@ -10,16 +10,17 @@ import numpy as np
 
 import tusk
 from tusk.config import Config
+from tusk.detection.draw import type_colours
 from tusk.model.network import Network
 from tusk.report.advice import remarks
 from tusk.report.curves import read_charts
-from tusk.report.draw import colour_names, type_colours
+from tusk.report.draw import colour_names
 from tusk.report.embedding import embed
 from tusk.report.gallery import type_cards
 from tusk.report.label_tables import LabelTable, label_tables
 from tusk.report.layers import take_apart
 from tusk.report.page import Fact, Figure, Page, Section, write_page
-from tusk.report.pictures import joined, layered_html, sight_html, sights, type_html
+from tusk.report.pictures import example_html, examples, joined, layered_html, type_html
 from tusk.report.plots import Confusion, Scatter, chart_html, confusion_html, scatter_html
 from tusk.report.predictions import Predictions, predict
 from tusk.report.subject import Images, Subject
@@ -28,13 +29,13 @@ from tusk.training.validation import ALIKE, ValidationFigures, explained_varianc
 
 _SHOWN = 12
 _LIGHT = 60  # images for a page while the training goes on
-_CHECKED = 200  # images for the figures of health: as many as training looks at
+_CHECKED = 200  # images for the validation: as many as training uses
 _FEW = 24  # types whose cards are large
 _NOWHERE = "none"
 
 
 def training_pages(path: Path, config: Config, images: Images, command: str) -> WritePage:
-    """What a training calls at every look at itself (a light page, without t-SNE) and at its end."""
+    """What a training calls at every validation (a light page, without t-SNE) and at its end."""
     light = replace(images, sample=images.sample.first(_LIGHT))
 
     def write(network: Network, moment: TrainingState) -> None:
@@ -49,32 +50,34 @@ def training_pages(path: Path, config: Config, images: Images, command: str) -> 
             least_gain=moment.least_gain,
         )
         chosen = images if moment.finished else light
-        write_page(path, make_page(subject, chosen, health=moment.validation, plane=moment.finished))
+        write_page(path, make_page(subject, chosen, validation=moment.validation, plane=moment.finished))
 
     return write
 
 
-def make_page(subject: Subject, images: Images, *, health: ValidationFigures | None = None, plane: bool = True) -> Page:
+def make_page(
+    subject: Subject, images: Images, *, validation: ValidationFigures | None = None, plane: bool = True
+) -> Page:
     """Nothing here draws from torch's random numbers: a training that writes pages is the same as one that does not."""
     network, config, sample = subject.network, subject.config, images.sample
     types = config.model.types
     predictions = predict(network, sample, _SHOWN, subject.settings)
-    kinds = label_tables(predictions, types, config.model.window)
-    if health is None:
-        health = validate(network, config, sample.images[:_CHECKED], config.training.seed)
+    tables = label_tables(predictions, types, config.model.window)
+    if validation is None:
+        validation = validate(network, config, sample.images[:_CHECKED], config.training.seed)
     charts = [] if subject.logs is None else read_charts(subject.logs)
     return Page(
         title=f"What tusk learnt from {sample.name}",
-        words=_words(subject, images, kinds),
-        figures=_figures(predictions, kinds, health, types),
+        words=_words(subject, images, tables),
+        figures=_figures(predictions, tables, validation, types),
         facts=_facts(subject, images),
-        remarks=remarks(predictions, config, health),
+        remarks=remarks(predictions, config, validation),
         sections=[
-            _sights(predictions, types),
-            _types(network, predictions, kinds),
+            _examples(predictions, types),
+            _types(network, predictions, tables),
             _layers(network, predictions, types),
-            _planes(network, predictions, kinds, types) if plane else _empty("plane"),
-            _confusions(predictions, kinds, types),
+            _planes(network, predictions, tables, types) if plane else _empty("plane"),
+            _confusions(predictions, tables, types),
             Section(
                 "curves",
                 "How it learnt",
@@ -85,21 +88,21 @@ def make_page(subject: Subject, images: Images, *, health: ValidationFigures | N
     )
 
 
-def _words(subject: Subject, images: Images, kinds: Sequence[LabelTable]) -> list[str]:
+def _words(subject: Subject, images: Images, tables: Sequence[LabelTable]) -> list[str]:
     model, count = subject.config.model, len(images.sample)
     words = []
     if not subject.finished:
         done = (subject.step or 0) / subject.config.training.steps
         words.append(f"The training is not finished: this is its state after {subject.step} steps ({done:.0%}).")
-    told = f"It marks up to {model.keypoints} keypoints in an image and sorts them into {model.types} types"
-    if not kinds:
-        words.append(f"{told}. This is what it makes of {_images(count)} {images.origin}.")
+    summary = f"It marks up to {model.keypoints} keypoints in an image and sorts them into {model.types} types"
+    if not tables:
+        words.append(f"{summary}. This is what it makes of {_images(count)} {images.origin}.")
         return words
-    first = kinds[0]
-    right = " and ".join(f"{_share(kind.right, kind.things)} also have the right {kind.title}" for kind in kinds)
+    first = tables[0]
+    right = " and ".join(f"{_share(table.right, table.things)} also have the right {table.title}" for table in tables)
     words.append(
-        f"{told}. In {_images(count)} {images.origin}, it found {_share(first.found, first.things)} of "
-        f"{first.things:,} things; {right}, going by what their type stands for."
+        f"{summary}. In {_images(count)} {images.origin}, it found {_share(first.found, first.things)} of "
+        f"{first.things:,} things; {right}, each type taken for the class that it is assigned to."
     )
     words.append("Labels were used for these figures only; nothing was learnt from them.")
     return words
@@ -114,18 +117,20 @@ def _images(count: int) -> str:
 
 
 def _figures(
-    predictions: Predictions, kinds: Sequence[LabelTable], health: ValidationFigures, types: int
+    predictions: Predictions, tables: Sequence[LabelTable], validation: ValidationFigures, types: int
 ) -> list[Figure]:
     figures = []
-    if kinds:
-        figures.append(Figure(_share(kinds[0].found, kinds[0].things), "of the things found"))
-        figures += [Figure(_share(kind.right, kind.things), f"found, with the right {kind.title}") for kind in kinds]
+    if tables:
+        figures.append(Figure(_share(tables[0].found, tables[0].things), "of the things found"))
+        figures += [
+            Figure(_share(table.right, table.things), f"found, with the right {table.title}") for table in tables
+        ]
     used = int((predictions.counts(types) > 0).sum())
     figures.append(Figure(f"{used} of {types}", "types in use"))
-    figures.append(Figure(f"{health.agreement:.2f}", "agreement of types between two views, from 0 to 1"))
+    figures.append(Figure(f"{validation.agreement:.2f}", "agreement of types between two views, from 0 to 1"))
     if mean_image_error(predictions.sample.images) > ALIKE:
         share = explained_variance_of(float(predictions.error.mean()), predictions.sample.images)
-        figures.append(Figure(f"{share:.0%}", "of what differs between the images is painted again"))
+        figures.append(Figure(f"{share:.0%}", "explained variance of the images"))
     return figures
 
 
@@ -151,46 +156,46 @@ def _facts(subject: Subject, images: Images) -> list[Fact]:
     return facts
 
 
-def _sights(predictions: Predictions, types: int) -> Section:
+def _examples(predictions: Predictions, types: int) -> Section:
     words = (
         "Points are coloured and numbered by the type that was learnt for them; the same colours stand for the same "
     )
-    words += "types on the whole page. The last picture is painted from the points alone."
-    drawn = [sight_html(sight, types) for sight in sights(predictions)]
-    return Section("images", "What it sees", words, joined(drawn, "sights"))
+    words += "types on the whole page. The last picture is the reconstruction from the points alone."
+    drawn = [example_html(example, types) for example in examples(predictions)]
+    return Section("images", "What it detects", words, joined(drawn, "examples"))
 
 
-def _types(network: Network, predictions: Predictions, kinds: Sequence[LabelTable]) -> Section:
+def _types(network: Network, predictions: Predictions, tables: Sequence[LabelTable]) -> Section:
     types = network.config.types
     cards = type_cards(network, predictions)
-    words = "Large: what a type's prototype, alone in the middle of an empty image, is painted as. Below it the finds "
+    words = "Large: the decoding of a type's prototype, alone in the middle of an empty image. Below it the detections "
     words += "that are surest to be of the type."
     if len(cards) < types:
         words += f" Shown are the {len(cards)} most used of {types} types."
-    drawn = [type_html(card, types, _meaning(card.number, kinds)) for card in cards]
+    drawn = [type_html(card, types, _meaning(card.number, tables)) for card in cards]
     return Section("types", "The types", words, joined(drawn, "types" if len(cards) <= _FEW else "types many"))
 
 
-def _meaning(number: int, kinds: Sequence[LabelTable]) -> str | None:
+def _meaning(number: int, tables: Sequence[LabelTable]) -> str | None:
     """What most of a type's keypoints lie on, where that is known."""
-    told = [
-        kind.names[int(kind.class_of_type[number])]
-        for kind in kinds
-        if kind.class_of_type[number] >= 0 and kind.confusion[number, :-1].any()
+    names = [
+        table.names[int(table.class_of_type[number])]
+        for table in tables
+        if table.class_of_type[number] >= 0 and table.confusion[number, :-1].any()
     ]
-    return ", ".join(told) or None
+    return ", ".join(names) or None
 
 
 def _layers(network: Network, predictions: Predictions, types: int) -> Section:
     drawn = [layered_html(image, types) for image in take_apart(network, predictions)]
     words = (
-        "Images whose things touch or overlap most. Each keypoint paints a layer, shown as far as it is opaque, and "
+        "Images whose things touch or overlap most. Each keypoint decodes to a layer, shown as far as it is opaque, "
     )
-    words += "beside it its alpha; a pixel belongs to the layer that has most of it."
+    words += "and beside it its alpha; a pixel belongs to the layer that has most of it."
     return Section("layers", "Layers and masks", words, joined(drawn, "apart") if drawn else "")
 
 
-def _planes(network: Network, predictions: Predictions, kinds: Sequence[LabelTable], types: int) -> Section:
+def _planes(network: Network, predictions: Predictions, tables: Sequence[LabelTable], types: int) -> Section:
     plane = embed(predictions, network.prototypes.unit().detach())
     if plane is None:
         return _empty("plane")
@@ -200,12 +205,12 @@ def _planes(network: Network, predictions: Predictions, kinds: Sequence[LabelTab
         "By type", "What was learnt.", plane.descriptors, labels, names, type_colours(types), plane.prototypes
     )
     scatters = [scatter_html(by_type)]
-    for kind in kinds:
-        values = kind.of_keypoint.flatten()[plane.chosen]
-        # So that a type and the kind that it stands for have one colour, where there is one such type.
-        colours = _kind_colours(kind, types)
-        title = f"By {kind.title}"
-        scatter = Scatter(title, "What is true.", plane.descriptors, values, kind.names, colours, plane.prototypes)
+    for table in tables:
+        values = table.of_keypoint.flatten()[plane.chosen]
+        # So that a type and the class that it is assigned to have one colour, where there is one such type.
+        colours = _class_colours(table, types)
+        title = f"By {table.title}"
+        scatter = Scatter(title, "What is true.", plane.descriptors, values, table.names, colours, plane.prototypes)
         scatters.append(scatter_html(scatter))
     words = (
         f"{len(plane.chosen):,} descriptors on a plane (t-SNE): what is alike lies together. Crosses are prototypes."
@@ -213,41 +218,41 @@ def _planes(network: Network, predictions: Predictions, kinds: Sequence[LabelTab
     return Section("plane", "How types lie apart", words, joined(scatters, "scatters"))
 
 
-def _kind_colours(kind: LabelTable, types: int) -> list[tuple[int, int, int]]:
-    """Their own where kinds are colours; else that of the type that mostly stands for each, or one that is left."""
-    named = colour_names(kind.names)
+def _class_colours(table: LabelTable, types: int) -> list[tuple[int, int, int]]:
+    """Their own where classes are colours; else that of the type mostly assigned to each, or one that is left."""
+    named = colour_names(table.names)
     if named is not None:
         return named
-    colours = type_colours(max(types, len(kind.names)))
-    chosen: list[tuple[int, int, int] | None] = [None] * len(kind.names)
-    for column in range(len(kind.names)):
-        own = np.nonzero(kind.class_of_type == column)[0]
+    colours = type_colours(max(types, len(table.names)))
+    chosen: list[tuple[int, int, int] | None] = [None] * len(table.names)
+    for column in range(len(table.names)):
+        own = np.nonzero(table.class_of_type == column)[0]
         if len(own):
-            chosen[column] = colours[int(own[kind.confusion[own, column].argmax()])]
+            chosen[column] = colours[int(own[table.confusion[own, column].argmax()])]
     spare = iter([colour for colour in colours if colour not in chosen] + colours)
     return [next(spare) if colour is None else colour for colour in chosen]
 
 
-def _confusions(predictions: Predictions, kinds: Sequence[LabelTable], types: int) -> Section:
+def _confusions(predictions: Predictions, tables: Sequence[LabelTable], types: int) -> Section:
     counts = predictions.counts(types).numpy()
     colours = type_colours(types)
     drawn = []
-    for kind in kinds:
+    for table in tables:
         used = [number for number in range(types) if counts[number]]
-        # Types that stand for the same kind under one another, in the order of the kinds: a diagonal, if all is well.
-        unset = len(kind.names)
-        used.sort(key=lambda number: (int(kind.class_of_type[number]) % (unset + 1), -int(counts[number])))
-        table = Confusion(
-            title=f"Types and {kind.title}",
-            names=(*kind.names, _NOWHERE),
+        # Types of the same class under one another, in the order of the classes: a diagonal, if all is well.
+        unset = len(table.names)
+        used.sort(key=lambda number: (int(table.class_of_type[number]) % (unset + 1), -int(counts[number])))
+        confusion = Confusion(
+            title=f"Types and {table.title}",
+            names=(*table.names, _NOWHERE),
             types=tuple(used),
-            counts=kind.confusion[used],
+            counts=table.confusion[used],
             colours=[colours[number] for number in used],
-            right=tuple(int(kind.class_of_type[number]) for number in used),
+            right=tuple(int(table.class_of_type[number]) for number in used),
         )
-        drawn.append(confusion_html(table))
-    words = "How many keypoints of each type lie on which things; the last column counts those on none. Framed: what "
-    words += "the type stands for."
+        drawn.append(confusion_html(confusion))
+    words = "How many keypoints of each type lie on which things; the last column counts those on none. Framed: the "
+    words += "class that the type is assigned to."
     return Section("confusion", "Types and truth", words, joined(drawn, "confusions") if drawn else "")
 
 

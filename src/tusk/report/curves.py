@@ -1,4 +1,4 @@
-"""Curves from the logs of a run: `metrics.jsonl` has the losses, `results.csv` the looks at its health."""
+"""Curves from the logs of a run: `metrics.jsonl` has the losses, `results.csv` the validations."""
 
 from __future__ import annotations
 
@@ -11,29 +11,20 @@ from pathlib import Path
 
 _POINTS = 300  # more than a chart can show
 
-_LOSSES = {
-    "reconstruction": "painting the image again",
-    "kmeans": "nearness to prototypes",
-    "score_equivariance": "scores move with the image",
-    "feature_equivariance": "features move with the image",
-    "contrast": "telling keypoints apart",
-    "mutual_information": "same type in both views",
-    "quantisation": "quantisation",
-    "prototypes": "prototypes",
-}
-_LOOKS = (
+_VALIDATION = (
     ("By the labels, for display only", {"localisation": "found", "classification": "right type", "both": "both"}),
     (
         "Without a label",
         {
             "agreement": "agreement of two views",
-            "painted": "share that is painted",
+            "explained_variance": "explained variance",
+            "painted": "explained variance",  # its name in the logs of older runs
             "confidence": "probability of the type",
             "spread": "spread of descriptors",
             "largest_share": "share of the largest type",
         },
     ),
-    ("Error of the painted image", {"reconstruction_error": "over the images looked at"}),
+    ("Reconstruction error", {"reconstruction_error": "over the validation images"}),
 )
 
 
@@ -57,16 +48,16 @@ class Chart:
 
 def read_charts(folder: Path) -> list[Chart]:
     """Whatever was logged in a run's folder, and nothing where nothing was."""
-    looks, losses = _results(folder / "results.csv"), _metrics(folder / "metrics.jsonl")
+    validations, losses = _results(folder / "results.csv"), _metrics(folder / "metrics.jsonl")
     charts = []
-    for title, names in _LOOKS:
-        curves = tuple(curve for key, name in names.items() if (curve := _curve(looks, key, name)) is not None)
+    for title, names in _VALIDATION:
+        curves = tuple(curve for key, name in names.items() if (curve := _curve(validations, key, name)) is not None)
         if curves:
             charts.append(Chart(title, curves, shares=len(names) > 1))
     for key in dict.fromkeys(name for entry in losses for name in entry if name not in ("step", "progress")):
         curve = _curve(losses, key, "weighted loss")
         if curve is not None and any(curve.y):
-            charts.append(Chart(f"Loss: {_LOSSES.get(key, key.replace('_', ' '))}", (curve,)))
+            charts.append(Chart(f"Loss: {key}", (curve,)))
     return charts
 
 

@@ -1,4 +1,4 @@
-"""Each type by itself: what its prototype is painted as, and the keypoints that are surest to be of it."""
+"""Each type by itself: the decoding of its prototype, and the keypoints that are surest to be of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tusk.report.predictions import Predictions
 _MOST_TYPES = 120
 _MOST_CROPS = 8
 _PICTURES = 600  # on the whole page
-_PART = 16  # types that are painted at a time
+_PART = 16  # types that are decoded at a time
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def type_cards(network: Network, predictions: Predictions) -> list[TypeCard]:
     counts = predictions.counts(types)
     shown = sorted(counts.argsort(descending=True, stable=True)[:_MOST_TYPES].tolist())
     side = crop_side(predictions, network.config.window)
-    alone = _painted_alone(network, predictions, shown, side)
+    alone = _decoded_alone(network, predictions, shown, side)
     per_type = max(3, min(_MOST_CROPS, _PICTURES // len(shown)))
     total = max(1, int(counts.sum()))
     return [
@@ -69,12 +69,12 @@ def _crops(predictions: Predictions, number: int, side: int, most: int) -> tuple
 
 
 @torch.no_grad()
-def _painted_alone(network: Network, predictions: Predictions, shown: list[int], side: int) -> list[UInt8Array]:
+def _decoded_alone(network: Network, predictions: Predictions, shown: list[int], side: int) -> list[UInt8Array]:
     """What the decoder makes of a keypoint with each prototype in the middle of an empty image; the middle of it."""
     config = network.config
     step = config.multiple
     height, width = predictions.sample.images.shape[-2:]
-    # A layer is painted by itself on a whole image, as in training. The plain decoder is used to K keypoints in an
+    # A layer is decoded by itself on a whole image, as in training. The plain decoder is used to K keypoints in an
     # image, and its norms to what they fill of it: alone, a keypoint gets that share of the room.
     room = min(height, width) / (1 if config.decode == "layers" else config.keypoints**0.5)
     canvas = -(-max(side, round(room)) // step) * step
@@ -88,7 +88,7 @@ def _painted_alone(network: Network, predictions: Predictions, shown: list[int],
         numbers = shown[start : start + _PART]
         xy = network.to_map(torch.full((len(numbers), 1, 2), centre))
         points = Keypoints(xy, torch.full(xy.shape[:2], score), torch.ones(xy.shape[:2], dtype=torch.bool))
-        explained_variance = network.decode(points, prototypes[numbers][:, None], (canvas, canvas)).reconstruction
-        pictures += [crop(to_bytes(picture.numpy()), centre, centre, side) for picture in explained_variance]
+        decoded = network.decode(points, prototypes[numbers][:, None], (canvas, canvas)).reconstruction
+        pictures += [crop(to_bytes(picture.numpy()), centre, centre, side) for picture in decoded]
     network.train(was_training)
     return pictures

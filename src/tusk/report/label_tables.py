@@ -19,16 +19,16 @@ FloatArray = npt.NDArray[np.floating]
 
 @dataclass(frozen=True)
 class LabelTable:
-    """One way in which the things are told apart (class, or an attribute), for every keypoint."""
+    """One labelling of the things (class, or an attribute), for every keypoint."""
 
     title: str
     names: tuple[str, ...]
     of_keypoint: IntArray  # (N, K): an index into the names, -1 where the keypoint lies on nothing
-    confusion: IntArray  # (M, names + 1): keypoints of each type on each kind; the last column on nothing
-    class_of_type: IntArray  # (M,): the kind that each type stands for, -1 for none
+    confusion: IntArray  # (M, names + 1): keypoints of each type on each class; the last column on nothing
+    class_of_type: IntArray  # (M,): the class that each type is assigned to, -1 for none
     things: int
     found: int  # things with a keypoint on them
-    right: int  # of those: a keypoint whose type stands for the thing's kind
+    right: int  # of those: a keypoint whose type is assigned to the thing's class
 
 
 def label_tables(predictions: Predictions, types: int, window: int) -> tuple[LabelTable, ...]:
@@ -39,12 +39,12 @@ def label_tables(predictions: Predictions, types: int, window: int) -> tuple[Lab
     on = [_things(truth, points, window) for truth, points in zip(truths, predictions.xy.numpy(), strict=True)]
     on_thing = np.where(predictions.found.numpy(), np.stack(on), -1)  # (N, K)
     return tuple(
-        _kinds(title, names, values, on_thing, predictions, types)
-        for title, names, values in _tellings(predictions.sample)
+        _label_table(title, names, values, on_thing, predictions, types)
+        for title, names, values in _labellings(predictions.sample)
     )
 
 
-def _tellings(sample: Sample) -> Iterator[tuple[str, tuple[str, ...], list[IntArray]]]:
+def _labellings(sample: Sample) -> Iterator[tuple[str, tuple[str, ...], list[IntArray]]]:
     """Title, names, and the values of the things of each image."""
     truths = sample.truths
     classes = [truth.classes for truth in truths if truth.classes is not None]
@@ -84,7 +84,7 @@ def _things(truth: Truth, points: FloatArray, window: int) -> IntArray:
     return on
 
 
-def _kinds(
+def _label_table(
     title: str, names: tuple[str, ...], values: list[IntArray], on: IntArray, predictions: Predictions, types: int
 ) -> LabelTable:
     labels, there = predictions.label.numpy(), predictions.found.numpy()
@@ -94,9 +94,7 @@ def _kinds(
         of_keypoint[image, hit] = own[on[image, hit]]
     confusion = np.zeros((types, len(names) + 1), np.int64)
     np.add.at(confusion, (labels[there], of_keypoint[there]), 1)  # -1 is the last column
-    assigned = np.where(
-        confusion[:, :-1].any(1), assign_types(confusion[:, :-1]), -1
-    )  # on nothing, it stands for nothing
+    assigned = np.where(confusion[:, :-1].any(1), assign_types(confusion[:, :-1]), -1)  # on nothing, it has no class
     found = right = 0
     for image in range(len(values)):
         hit = of_keypoint[image] >= 0

@@ -1,4 +1,4 @@
-"""The layers of a few images: what each keypoint paints, where, and which pixels are its own."""
+"""The layers of a few images: what each keypoint decodes to, where, and which pixels are its own."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from tusk.detection.draw import type_colours
 from tusk.detection.pipeline import detect_batch
 from tusk.detection.settings import DetectionSettings
 from tusk.model.network import Network
-from tusk.report.draw import UInt8Array, to_bytes, type_colours
+from tusk.report.draw import UInt8Array, to_bytes
 from tusk.report.predictions import Predictions
 from tusk.report.sample import Sample
 
@@ -22,7 +23,7 @@ _SHADES = (1.0, 0.68, 0.84, 0.52)
 
 @dataclass(frozen=True)
 class Layer:
-    """What one keypoint paints."""
+    """What one keypoint decodes to."""
 
     label: int
     picture: UInt8Array  # (H, W, 4): its colours, as opaque as they are in the image
@@ -86,7 +87,7 @@ def _apart(network: Network, sample: Sample, index: int, settings: DetectionSett
 
 
 def _layer_colours(labels: list[int], types: int) -> list[tuple[int, ...]]:
-    """That of the type; a further layer of the same type is darker, so that the two can be told apart."""
+    """That of the type; a further layer of the same type is darker, so that the two differ."""
     colours = type_colours(types)
     shades = [_SHADES[labels[:number].count(label) % len(_SHADES)] for number, label in enumerate(labels)]
     return [tuple(round(shade * part) for part in colours[label]) for label, shade in zip(labels, shades, strict=True)]

@@ -40,7 +40,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """All that stands on the page, from top to bottom."""
+    """All that is on the page, from top to bottom."""
 
     title: str
     words: Sequence[str]
@@ -59,16 +59,16 @@ def write_page(path: Path, page: Page) -> None:
 
 def render_page(page: Page) -> str:
     """The page as HTML."""
-    told = "".join(
+    remarks = "".join(
         f'<li class="{"well" if remark.well else "amiss"}"><span>{html.escape(remark.words)}</span></li>'
         for remark in page.remarks
     )
-    health = Section("health", "How it is doing", "", f'<ul class="remarks card">{told}</ul>')
+    state = Section("state", "How it is doing", "", f'<ul class="remarks card">{remarks}</ul>')
     facts = "".join(f"<dt>{html.escape(fact.name)}</dt><dd>{html.escape(fact.value)}</dd>" for fact in page.facts)
     run = Section("run", "The run", "", f'<dl class="facts card">{facts}</dl>')
     sections = [section for section in page.sections if section.body]
     links = "".join(
-        f'<a href="#{section.anchor}">{html.escape(section.title)}</a>' for section in (health, run, *sections)
+        f'<a href="#{section.anchor}">{html.escape(section.title)}</a>' for section in (state, run, *sections)
     )
     lead, *rest = page.words or [""]
     figures = "".join(
@@ -81,9 +81,9 @@ def render_page(page: Page) -> str:
         f'<p class="lead">{html.escape(lead)}</p>',
         *(f'<p class="soft">{html.escape(text)}</p>' for text in rest),
         f'<div class="figures">{figures}</div>',
-        f'<div class="overview">{_section(health)}{_section(run)}</div>',
+        f'<div class="overview">{_section(state)}{_section(run)}</div>',
         *(_section(section) for section in sections),
-        "<footer>Written by tusk. This page stands by itself: it loads nothing and can be sent as one file.</footer>",
+        "<footer>Written by tusk. This page is complete: it loads nothing and can be sent as one file.</footer>",
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tusk.report.draw import FloatArray, UInt8Array, css, draw_score, picture_uri, to_bytes, type_colours
+from tusk.detection.draw import type_colours
+from tusk.report.draw import FloatArray, UInt8Array, css, draw_score, picture_uri, to_bytes
 from tusk.report.gallery import TypeCard
 from tusk.report.layers import LayeredImage
 from tusk.report.predictions import Predictions
@@ -18,8 +19,8 @@ _PIXELS = 128  # images up to this side are shown with their pixels as squares
 
 
 @dataclass(frozen=True)
-class Sight:
-    """One image as the network sees it."""
+class Example:
+    """One image with its detections."""
 
     image: UInt8Array  # (H, W, 3)
     score_map: FloatArray  # (H/s, W/s)
@@ -30,13 +31,13 @@ class Sight:
     error: float
 
 
-def sights(predictions: Predictions) -> list[Sight]:
+def examples(predictions: Predictions) -> list[Example]:
     """Those images whose maps were kept."""
     shown = []
     for index in range(len(predictions.reconstruction)):
         found = predictions.found[index]
         shown.append(
-            Sight(
+            Example(
                 image=np.ascontiguousarray(predictions.sample.images[index].permute(1, 2, 0).numpy()),
                 score_map=predictions.score_map[index].numpy(),
                 reconstruction=to_bytes(predictions.reconstruction[index].numpy()),
@@ -49,27 +50,27 @@ def sights(predictions: Predictions) -> list[Sight]:
     return shown
 
 
-def sight_html(sight: Sight, types: int) -> str:
+def example_html(example: Example, types: int) -> str:
     """Input, points, score map and reconstruction side by side."""
     panels = (
-        ("image", picture(sight.image, "an image")),
-        ("points and types", _points(sight, types)),
-        ("score map", picture(draw_score(sight.score_map), "its score map", smooth=True)),
-        (f"painted, error {sight.error:.4f}", picture(sight.reconstruction, "the image painted again")),
+        ("image", picture(example.image, "an image")),
+        ("points and types", _points(example, types)),
+        ("score map", picture(draw_score(example.score_map), "its score map", smooth=True)),
+        (f"reconstruction, error {example.error:.4f}", picture(example.reconstruction, "its reconstruction")),
     )
     cells = "".join(f"<figure>{drawn}<figcaption>{words}</figcaption></figure>" for words, drawn in panels)
-    return f'<div class="sight card">{cells}</div>'
+    return f'<div class="example card">{cells}</div>'
 
 
-def _points(sight: Sight, types: int) -> str:
+def _points(example: Example, types: int) -> str:
     """The image with dots over it, drawn as shapes: sharp at any size, and each tells its type and score."""
-    height, width = sight.image.shape[:2]
+    height, width = example.image.shape[:2]
     unit = max(height, width) / 100
-    numbered = len(sight.labels) <= _NUMBERED
+    numbered = len(example.labels) <= _NUMBERED
     radius = (2.8 if numbered else 2.0) * unit
     colours = type_colours(types)
     dots, numbers = [], []
-    for (x, y), label, score in zip(sight.xy.tolist(), sight.labels, sight.scores, strict=True):
+    for (x, y), label, score in zip(example.xy.tolist(), example.labels, example.scores, strict=True):
         # The centre of pixel x lies at x + 0.5 of the drawing.
         dots.append(
             f'<circle cx="{x + 0.5:.2f}" cy="{y + 0.5:.2f}" r="{radius:.2f}" fill="{css(colours[label])}">'
@@ -85,21 +86,21 @@ def _points(sight: Sight, types: int) -> str:
     small = " pixels" if max(height, width) <= _PIXELS else ""
     return (
         f'<svg class="points" viewBox="0 0 {width} {height}" role="img" aria-label="its keypoints">'
-        f'<image class="dim{small}" width="{width}" height="{height}" href="{picture_uri(sight.image)}"/>'
+        f'<image class="dim{small}" width="{width}" height="{height}" href="{picture_uri(example.image)}"/>'
         f'<g stroke-width="{0.7 * unit:.2f}">{"".join(dots)}</g>'
         f'<g class="numbers" font-size="{7 * unit:.2f}" stroke-width="{1.8 * unit:.2f}">{shown}</g></svg>'
     )
 
 
-def type_html(card: TypeCard, types: int, stands_for: str | None) -> str:
-    """A type's colour and number, what it is painted as, its surest finds, and how often it was found."""
-    crops = "".join(picture(crop, f"a find of type {card.number}") for crop in card.crops)
-    meant = f'<span class="tag">{html.escape(stands_for)}</span>' if stands_for is not None else ""
+def type_html(card: TypeCard, types: int, meaning: str | None) -> str:
+    """A type's colour and number, the decoding of its prototype, its surest detections, and their number."""
+    crops = "".join(picture(crop, f"a detection of type {card.number}") for crop in card.crops)
+    meant = f'<span class="tag">{html.escape(meaning)}</span>' if meaning is not None else ""
     idle = " idle" if card.count == 0 else ""
     return (
         f'<article class="type card{idle}" style="--own:{css(type_colours(types)[card.number])}">'
         f"<header><i></i><b>Type {card.number}</b>{meant}</header>"
-        f'<div class="alone">{picture(card.alone, f"what type {card.number} alone is painted as")}</div>'
+        f'<div class="alone">{picture(card.alone, f"type {card.number} decoded alone")}</div>'
         f'<div class="crops">{crops}</div>'
         f'<p class="soft"><b>{card.count:,}</b> found, {card.share:.1%}</p></article>'
     )
@@ -109,7 +110,7 @@ def layered_html(image: LayeredImage, types: int) -> str:
     """An image, its masks, and under them each layer with its alpha."""
     whole = [
         ("image", picture(image.image, "an image")),
-        ("painted again", picture(image.reconstruction, "the image painted again")),
+        ("reconstruction", picture(image.reconstruction, "its reconstruction")),
         ("masks by type", picture(image.mask, "which layer each pixel belongs to")),
     ]
     if image.true_mask is not None:
@@ -132,5 +133,5 @@ def picture(pixels: UInt8Array, words: str, *, smooth: bool = False) -> str:
     return f'<img{small} src="{picture_uri(pixels)}" width="{width}" height="{height}" alt="{html.escape(words)}">'
 
 
-def joined(parts: Sequence[str], kind: str) -> str:
-    return f'<div class="{kind}">{"".join(parts)}</div>'
+def joined(parts: Sequence[str], style: str) -> str:
+    return f'<div class="{style}">{"".join(parts)}</div>'

@@ -27,7 +27,7 @@ class Scatter:
     title: str
     words: str
     places: FloatArray  # (n, 2) in [0, 1]
-    kinds: IntArray  # (n,), -1 for none
+    classes: IntArray  # (n,), -1 for none
     names: tuple[str, ...]
     colours: Sequence[Colour]
     crosses: FloatArray  # (M, 2)
@@ -35,14 +35,14 @@ class Scatter:
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often keypoints of a type lie on things of a kind."""
+    """How often keypoints of a type lie on things of a class."""
 
     title: str
     names: tuple[str, ...]  # of the columns
     types: tuple[int, ...]  # of the rows
     counts: IntArray  # (rows, columns)
     colours: Sequence[Colour]  # of the rows
-    right: tuple[int, ...]  # the column that each row stands for, -1 for none
+    right: tuple[int, ...]  # the column that belongs to each row, -1 for none
 
 
 def chart_html(chart: Chart) -> str:
@@ -86,24 +86,24 @@ def _number(value: float, share: bool) -> str:
 
 
 def scatter_html(scatter: Scatter) -> str:
-    """A square of dots, coloured, with a cross for each prototype and a legend where the kinds are few."""
+    """A square of dots, coloured, with a cross for each prototype and a legend where the classes are few."""
     side, edge = 500.0, 12.0
 
     def at(place: FloatArray) -> tuple[float, float]:
         return edge + float(place[0]) * (side - 2 * edge), edge + float(place[1]) * (side - 2 * edge)
 
     groups = []
-    for kind in sorted(set(scatter.kinds.tolist())):
+    for number in sorted(set(scatter.classes.tolist())):
         # A path of dots: a line of no length with round ends.
-        dots = "".join("M{:.1f} {:.1f}h0".format(*at(place)) for place in scatter.places[scatter.kinds == kind])
-        name = scatter.names[kind] if kind >= 0 else "on nothing"
-        stroke = css(scatter.colours[kind]) if kind >= 0 else "var(--faint)"
+        dots = "".join("M{:.1f} {:.1f}h0".format(*at(place)) for place in scatter.places[scatter.classes == number])
+        name = scatter.names[number] if number >= 0 else "on nothing"
+        stroke = css(scatter.colours[number]) if number >= 0 else "var(--faint)"
         groups.append(f'<path class="dots" d="{dots}" stroke="{stroke}"><title>{html.escape(name)}</title></path>')
     crosses = "".join("M{:.1f} {:.1f}m-7 0h14m-7 -7v14".format(*at(place)) for place in scatter.crosses)
-    present = [kind for kind in sorted(set(scatter.kinds.tolist())) if kind >= 0]
+    present = [number for number in sorted(set(scatter.classes.tolist())) if number >= 0]
     legend = "".join(
-        f'<li><i style="background:{css(scatter.colours[kind])}"></i>{html.escape(scatter.names[kind])}</li>'
-        for kind in present[:_LEGEND]
+        f'<li><i style="background:{css(scatter.colours[number])}"></i>{html.escape(scatter.names[number])}</li>'
+        for number in present[:_LEGEND]
     )
     if len(present) > _LEGEND:
         legend += f"<li>and {len(present) - _LEGEND} more</li>"
@@ -117,7 +117,7 @@ def scatter_html(scatter: Scatter) -> str:
 
 
 def confusion_html(confusion: Confusion) -> str:
-    """A table: rows are types, columns kinds, the darker the larger the share of its row."""
+    """A table: rows are types, columns classes, the darker the larger the share of its row."""
     head = "".join(f'<th scope="col"><span>{html.escape(name)}</span></th>' for name in confusion.names)
     rows = []
     for number, counts, colour, right in zip(
@@ -134,5 +134,5 @@ def confusion_html(confusion: Confusion) -> str:
 
 
 def _cell(count: int, share: float, right: bool) -> str:
-    kind = f"{'right' if right else ''}{' full' if share > 0.5 else ''}".strip()
-    return f'<td class="{kind}" style="background:rgb(var(--heat) / {share:.2f})">{count or ""}</td>'
+    style = f"{'right' if right else ''}{' full' if share > 0.5 else ''}".strip()
+    return f'<td class="{style}" style="background:rgb(var(--heat) / {share:.2f})">{count or ""}</td>'

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from tusk.data.dataset import Dataset, Truth
-from tusk.report.draw import enlarged, type_colours
+from tusk.detection.draw import enlarged, type_colours
 
 
 def contact_sheet(dataset: Dataset, count: int = 24, *, columns: int = 8, truth: bool = True) -> Image.Image:
@@ -43,10 +43,10 @@ def _draw_truth(tile: Image.Image, truth: Truth, factor: int) -> None:
     if truth.points is None:
         return
     draw = ImageDraw.Draw(tile)
-    kinds = truth.classes if truth.classes is not None else np.arange(len(truth.points))
-    colours = type_colours(int(kinds.max()) + 1 if len(kinds) else 1)
-    for (x, y), kind in zip(truth.points, kinds, strict=True):
+    classes = truth.classes if truth.classes is not None else np.arange(len(truth.points))
+    colours = type_colours(int(classes.max()) + 1 if len(classes) else 1)
+    for (x, y), number in zip(truth.points, classes, strict=True):
         if math.isnan(x) or math.isnan(y):
             continue
         u, v = (float(x) + 0.5) * factor, (float(y) + 0.5) * factor
-        draw.ellipse((u - 2, v - 2, u + 2, v + 2), fill=colours[int(kind)], outline=(0, 0, 0))
+        draw.ellipse((u - 2, v - 2, u + 2, v + 2), fill=colours[int(number)], outline=(0, 0, 0))

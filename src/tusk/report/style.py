@@ -1,4 +1,4 @@
-"""How a page looks, on wide and narrow screens, by day and by night."""
+"""The style of a page, on wide and narrow screens, by day and by night."""
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #646b76; --faint: #b9bec7; --paper: #f6f5f1; --card: #fff;
@@ -43,9 +43,9 @@ nav b { color: var(--ink); }
 .remarks li::before { content: "!"; font-weight: 700; text-align: center; line-height: 24px; width: 24px; height: 24px;
   border-radius: 50%; color: var(--card); background: var(--accent); }
 .remarks li.well::before { content: "\\2713"; background: var(--good); }
-.sights { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 390px), 1fr)); gap: 16px; }
-.sight { display: grid; grid-template-columns: 1fr 1fr; gap: 10px; }
-.sight img, .points { border-radius: 6px; }
+.examples { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 390px), 1fr)); gap: 16px; }
+.example { display: grid; grid-template-columns: 1fr 1fr; gap: 10px; }
+.example img, .points { border-radius: 6px; }
 figcaption { font-size: .8rem; color: var(--soft); text-align: center; margin-top: 3px; }
 .points { background: var(--deep); overflow: hidden; } .points .dim { opacity: .8; }
 .points circle { stroke: #000; } .numbers { font-weight: 700; }
@@ -100,7 +100,7 @@ footer { margin-top: 64px; font-size: .85rem; color: var(--soft); }
 @media (max-width: 620px) {
   main { padding: 24px 14px 48px; } nav div { padding: 10px 14px; gap: 16px; }
   .types { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 10px; } .type { padding: 10px; }
-  .sight { gap: 6px; padding: 8px; } .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
+  .example { gap: 6px; padding: 8px; } .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
   .facts dd { margin-bottom: 8px; } .figures { grid-template-columns: 1fr 1fr; }
   tbody td { min-width: 30px; padding: 0 2px; } .card { padding: 10px; }
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import tusk
 from tusk.config import Config
 from tusk.data.registry import DATASETS, open_dataset, request_for
 from tusk.detection.settings import DetectionSettings, settings_from
@@ -16,6 +15,7 @@ from tusk.presets import load_config
 from tusk.report.sample import Sample, sample_of
 from tusk.training.checkpoint import Checkpoints
 from tusk.training.seeds import stored_seeds
+from tusk.weights import model_path
 
 LEARNT_FROM, NOT_LEARNT_FROM = ", which it learnt from", " that it did not learn from"
 
@@ -51,21 +51,21 @@ def open_subject(run: str) -> Subject:
     """RUN: the folder of a run, a model file, or the name of a model that comes with tusk."""
     folder = Path(run)
     if not folder.is_dir():
-        return _of_model(tusk.load(run), None)
+        return subject_of(load_model(model_path(run)), None)
     if (folder / "model.safetensors").is_file():
-        model = load_model(folder / "model.safetensors")
-        return _of_model(model, _logs(folder, model))
+        return subject_of(load_model(folder / "model.safetensors"), folder)
     if not (folder / "config.yaml").is_file():
         raise DataError(run, "there is no run in it (no config.yaml)", "name the folder of a run")
     return _unfinished(folder)
 
 
-def _of_model(model: StoredModel, logs: Path | None) -> Subject:
+def subject_of(model: StoredModel, folder: Path | None) -> Subject:
+    """A model, and the folder of its run where there is one."""
     known = model.provenance
     return Subject(
         network=model.network,
         config=model.config,
-        logs=logs,
+        logs=None if folder is None else _logs(folder, model),
         command=str(known["command"]) if known.get("command") else None,
         step=int(known["steps"]) if known.get("steps") is not None else None,
         minutes=float(known["minutes"]) if known.get("minutes") is not None else None,

@@ -9,6 +9,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from tusk.progress import is_watched
 from tusk.training.trainer import StepReport
 from tusk.training.validation import ValidationFigures
 
@@ -30,7 +31,7 @@ class ProgressDisplay:
             TimeRemainingColumn(),
             TextColumn("{task.fields[words]}"),
         )
-        self._live = console.is_terminal and not quiet
+        self._live = is_watched(console) and not quiet
         self._bar = Progress(*columns, console=console, disable=not self._live)
         self._task = self._bar.add_task("", total=1.0, step=0, words="")
 

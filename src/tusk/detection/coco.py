@@ -1,0 +1,47 @@
+"""Detections as COCO writes them: types are categories of one keypoint each, numbers count from 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tusk.detection.records import Instance, Record
+
+
+def coco_image(record: Record, image_id: int) -> dict[str, Any]:
+    return {"id": image_id, "file_name": record.image, "width": record.width, "height": record.height}
+
+
+def coco_annotation(record: Record, one: Instance, image_id: int, annotation_id: int) -> dict[str, Any]:
+    annotation: dict[str, Any] = {
+        "id": annotation_id,
+        "image_id": image_id,
+        "category_id": one.type + 1,
+        "keypoints": [one.x, one.y, 2],  # 2: labelled and visible
+        "num_keypoints": 1,
+        "bbox": list(one.box),
+        "area": one.area,
+        "iscrowd": 0,
+        "score": one.score,
+        "gain": one.gain,
+        "probability": one.probability,
+    }
+    if one.mask is not None:
+        annotation["segmentation"] = {"size": [record.height, record.width], "counts": one.mask}
+    return annotation
+
+
+def coco_category(number: int) -> dict[str, Any]:
+    return {
+        "id": number + 1,
+        "name": f"type {number}",
+        "supercategory": "type",
+        "keypoints": ["point"],
+        "skeleton": [],
+    }
+
+
+def coco_of(record: Record, image_id: int, types: int) -> dict[str, Any]:
+    """One picture by itself."""
+    annotations = [coco_annotation(record, one, image_id, number) for number, one in enumerate(record.found, 1)]
+    categories = [coco_category(number) for number in range(types)]
+    return {"images": [coco_image(record, image_id)], "annotations": annotations, "categories": categories}

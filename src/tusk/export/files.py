@@ -1,0 +1,114 @@
+"""Detection over the files of a source into a folder of results, which any number of processes may share and resume."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tusk.data.sources import Source
+from tusk.detection.batch import Batch
+from tusk.detection.draw import overlay_png
+from tusk.detection.ledger import Ledger, Manifest, checksum, part_size
+from tusk.detection.predictor import Predictor
+from tusk.detection.records import Totals
+from tusk.errors import UsageError
+from tusk.export.csv import read_rows
+from tusk.export.results import write_results
+from tusk.folders import new_folder
+from tusk.model.storage import StoredModel
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """What else is written, where, and which share of the files is this process's."""
+
+    batch: int = 8  # images that go through the network together
+    masks: bool = False
+    overlays: bool = False
+    share: tuple[int, int] = (0, 1)  # which, of how many
+    out: Path | None = None
+    resume: bool = False
+
+
+@dataclass(frozen=True)
+class FileResults:
+    """What a run over files gave."""
+
+    folder: Path
+    files: int
+    totals: Totals | None  # None while other processes are still at work
+    min_gain: float  # detections of a lower gain were left out
+
+    def rows(self) -> Iterator[dict[str, str | int | float]]:
+        """Those of detections.csv, with numbers as numbers."""
+        return read_rows(self.folder / "detections.csv")
+
+
+def detect_files(
+    model: StoredModel,
+    predictor: Predictor,
+    source: Source,
+    options: FileOptions,
+    settings: Mapping[str, Any],
+    version: str,
+    *,
+    started: Callable[[Path], None],
+    progress: Callable[[int, int], None],
+) -> FileResults:
+    """Detect in every file; what was done by an earlier run of the same settings is not done again.
+
+    settings: keypoints, min_score and the detection settings that the results depend on; started: called with the
+    folder once it is certain that the run begins.
+    """
+    config = model.config.model
+    if options.masks and config.decode != "layers":
+        raise UsageError("--masks", "this model has no layers, so it knows no masks", "leave it out")
+    manifest = Manifest(
+        version=version,
+        model=model.fingerprint(),
+        source=str(source.origin),
+        files=len(source.files),
+        names=checksum(source),
+        part=part_size(len(source.files)),
+        min_gain=predictor.min_gain,
+        batch=options.batch,
+        masks=options.masks,
+        overlays=options.overlays,
+        **settings,
+    )
+    folder = _folder(options, source.name)
+    ledger = Ledger(folder, source, manifest)
+    started(folder)
+    batch = Batch(
+        predictor=predictor,
+        source=replace(source, files=()),  # they are in the ledger: memory does not grow with their number
+        files=manifest.files,
+        folder=folder,
+        ledger=ledger,
+        batch=options.batch,
+        types=config.types,
+        write_results=write_results,
+        shard=options.share[0],
+        shards=options.share[1],
+        masks=options.masks,
+        draw=overlay_png if options.overlays else None,
+    )
+    return FileResults(folder, manifest.files, batch.run(progress) or ledger.totals(), predictor.min_gain)
+
+
+def _folder(options: FileOptions, name: str) -> Path:
+    """Where the results go: a new folder, or to resume that of the latest run."""
+    if options.out is None:
+        wanted = Path("runs/detect") / name
+        fresh = new_folder(wanted)
+        if not options.resume:
+            return fresh
+        number = int(fresh.name.removeprefix(f"{name}-")) - 1 if fresh != wanted else 0
+        latest = wanted if number < 2 else wanted.with_name(f"{name}-{number}")
+    else:
+        latest = options.out
+    if options.resume and not (latest / "manifest.json").is_file():
+        raise UsageError("--resume", f"there is no run in {latest}", "leave it out to begin one")
+    return latest
