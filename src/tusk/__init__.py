@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tusk.detection.detections import Detections
     from tusk.model.storage import StoredModel
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Detections", "__version__", "load"]
 
 

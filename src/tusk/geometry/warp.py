@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from kornia.enhance import adjust_brightness, adjust_contrast, adjust_hue, adjust_saturation
 from torch import Tensor
 
 from tusk.config import WarpConfig
@@ -24,54 +22,25 @@ _BORDER = [(x, y) for x in (-0.99, 0.0, 0.99) for y in (-0.99, 0.0, 0.99) if (x,
 
 
 @dataclass(frozen=True)
-class Colours:
-    """Factors of one colour change for each image."""
-
-    brightness: Tensor  # (B,) added
-    contrast: Tensor  # (B,) multiplied
-    saturation: Tensor  # (B,) multiplied
-    hue: Tensor  # (B,) in radians
-
-    def __getitem__(self, part: slice) -> Colours:
-        return Colours(self.brightness[part], self.contrast[part], self.saturation[part], self.hue[part])
-
-    def __call__(self, images: Tensor) -> Tensor:
-        images = adjust_brightness(images, self.brightness)
-        images = adjust_contrast(images, self.contrast)
-        images = adjust_saturation(images, self.saturation)
-        changed: Tensor = adjust_hue(images, self.hue)
-        return changed.clamp(0, 1)
-
-
-@dataclass(frozen=True)
 class Warp:
     """B sampled warps. A warped image takes its pixel at v from the original's f(v)."""
 
     spline: ThinPlateSpline  # f, in the padded frame's coordinates from -1 to 1
     border: Literal["black", "white", "reflect"]
-    colours: Colours | None = None
-    own: Tensor | None = None  # (B, 2, 2): corners (x, y) of the part that has its own surroundings, from 0 to 1
-    holes: Tensor | None = None  # (B, N, 2, 2): corners of the parts that are hidden
+    own: Tensor | None = None  # (B, 2, 2): corners (x, y), from 0 to 1, of the window that shows the original
 
     def __getitem__(self, part: slice) -> Warp:
         """The warps of a part of the batch."""
-        colours = None if self.colours is None else self.colours[part]
-        own, holes = (None if boxes is None else boxes[part] for boxes in (self.own, self.holes))
-        return Warp(self.spline[part], self.border, colours, own, holes)
+        return Warp(self.spline[part], self.border, None if self.own is None else self.own[part])
 
     def images(self, images: Tensor) -> Tensor:
-        """(B, 3, H, W) in [0, 1] -> the same, warped and recoloured, perhaps with other surroundings and holes."""
+        """(B, 3, H, W) in [0, 1] -> the same, warped, with another part of the image around the window `own`."""
         warped = self.maps(images)
-        warped = warped if self.colours is None else self.colours(warped)
+        if self.own is None:
+            return warped
         height, width = images.shape[-2:]
-        if self.own is not None:
-            elsewhere = warped.roll((height // 2, width // 2), (2, 3))
-            warped = torch.where(_within(self.own[:, None], height, width), warped, elsewhere)
-        if self.holes is not None:
-            mean = warped.mean((2, 3), keepdim=True)  # (B, 3, 1, 1)
-            fill = {"black": torch.zeros_like(mean), "white": torch.ones_like(mean), "reflect": mean}[self.border]
-            warped = torch.where(_within(self.holes, height, width), fill, warped)
-        return warped
+        elsewhere = warped.roll((height // 2, width // 2), (2, 3))
+        return torch.where(_within(self.own, height, width), warped, elsewhere)
 
     def keeps(self, xy: Tensor, height: int, width: int, margin: float) -> Tensor:
         """(B, P, 2) pixels of the warped image -> (B, P) bool: whether all within the margin is the original's own."""
@@ -104,9 +73,7 @@ class Warp:
     def inside(self, height: int, width: int) -> Tensor:
         """(B, 1, H, W) bool: the pixels of the warped image that are the original's, and from inside it."""
         inside = (self.grid(height, width).abs() <= 1).all(-1)[:, None]
-        if self.own is not None:
-            inside = inside & _within(self.own[:, None], height, width)
-        return inside if self.holes is None else inside & ~_within(self.holes, height, width)
+        return inside if self.own is None else inside & _within(self.own, height, width)
 
     def points(self, xy: Tensor, height: int, width: int) -> Tensor:
         """(B, P, 2) pixels of the original -> where they are in the warped image."""
@@ -124,11 +91,11 @@ class Warp:
 
 
 def _within(boxes: Tensor, height: int, width: int) -> Tensor:
-    """Boxes (B, N, 2, 2): corners (x, y) from 0 to 1 -> (B, 1, H, W) bool: the pixels that lie in any of them."""
+    """Boxes (B, 2, 2): corners (x, y) from 0 to 1 -> (B, 1, H, W) bool: the pixels that lie in them."""
     y = (torch.arange(height, device=boxes.device) + 0.5).view(1, 1, -1, 1) / height
     x = (torch.arange(width, device=boxes.device) + 0.5).view(1, 1, 1, -1) / width
-    left, top, right, bottom = boxes.flatten(2)[..., None, None].unbind(2)  # (B, N, 1, 1) each
-    return ((x >= left) & (x <= right) & (y >= top) & (y <= bottom)).any(1, keepdim=True)
+    left, top, right, bottom = boxes.view(-1, 4, 1, 1, 1).unbind(1)  # (B, 1, 1, 1) each
+    return (x >= left) & (x <= right) & (y >= top) & (y <= bottom)
 
 
 def sample_warp(config: WarpConfig, batch: int, generator: torch.Generator, device: torch.device | str = "cpu") -> Warp:
@@ -159,24 +126,9 @@ def sample_warp(config: WarpConfig, batch: int, generator: torch.Generator, devi
         offset = uniform(batch, 1, 2, reach=config.translate).to(device) / _FRAME
         spline = replace(spline, affine=torch.cat([spline.affine[:, :1] + offset, spline.affine[:, 1:]], 1))
 
-    colours = None
-    if config.colour_jitter > 0:
-        jitter = config.colour_jitter
-        change = uniform(4, batch, reach=jitter).to(device)
-        colours = Colours(change[0], 1 + change[1], 1 + change[2], change[3] * 0.1 * 2 * math.pi)
-
-    def fraction(*shape: int) -> Tensor:
-        return torch.rand(*shape, generator=generator, device=generator.device)
-
-    own = holes = None
-    if config.surroundings is not None:
-        least, most = config.surroundings
-        side = least + (most - least) * fraction(batch, 2)
-        corner = (1 - side) * fraction(batch, 2)
-        own = torch.stack([corner, corner + side], 1).to(device)
-    if config.holes is not None:
-        count, most = config.holes
-        side = most * fraction(batch, count, 2)
-        corner = (1 - side) * fraction(batch, count, 2)
-        holes = torch.stack([corner, corner + side], 2).to(device)
-    return Warp(spline, config.border, colours, own, holes)
+    if config.surroundings is None:
+        return Warp(spline, config.border)
+    least, most = config.surroundings
+    side = least + (most - least) * torch.rand(batch, 2, generator=generator, device=generator.device)
+    corner = (1 - side) * torch.rand(batch, 2, generator=generator, device=generator.device)
+    return Warp(spline, config.border, torch.stack([corner, corner + side], 1).to(device))
