@@ -15,10 +15,12 @@ from tusk.losses.equivariance import equivariance_loss
 from tusk.model.network import Network
 from tusk.training.trainer import Trainer
 
+KMEANS_WEIGHT, SCORE_WEIGHT, FEATURE_WEIGHT = 0.01, 0.01, 100.0  # the paper's
+
 
 def reference_step(trainer: Trainer, originals: Tensor) -> dict[str, float]:
     """One step on network and prototypes; -> the paper's losses, under the names that `Trainer.train_step` reports."""
-    network, losses, training = trainer.network, trainer.config.losses, trainer.config.training
+    network, training = trainer.network, trainer.config.training
     first = originals.float() / 255
     first = sample_warp(training.first_warp, len(first), trainer.generator).images(first)
     warp = sample_warp(training.second_warp, len(first), trainer.generator)
@@ -29,11 +31,9 @@ def reference_step(trainer: Trainer, originals: Tensor) -> dict[str, float]:
     reconstructed = decode(network, xy, score, descriptors, images.shape[-2:])
     reconstruction = F.mse_loss(reconstructed, images)
     probability = assignment(descriptors, F.normalize(network.prototypes.weight.detach(), dim=-1))
-    kmeans = 0.01 * -probability.max(-1).values.log().mean()
-    scores = float(losses.equivariance.score_weight) * equivariance_loss(score_map[:pairs], score_map[pairs:], warp)
-    features_moved = float(losses.equivariance.feature_weight) * equivariance_loss(
-        features[:pairs], features[pairs:], warp
-    )
+    kmeans = KMEANS_WEIGHT * -probability.max(-1).values.log().mean()
+    scores = SCORE_WEIGHT * equivariance_loss(score_map[:pairs], score_map[pairs:], warp)
+    features_moved = FEATURE_WEIGHT * equivariance_loss(features[:pairs], features[pairs:], warp)
     trainer.network_optimiser.zero_grad()
     (reconstruction + kmeans + scores + features_moved).backward()
     trainer.network_optimiser.step()
