@@ -23,22 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from tusk.data.sources import Source
-from tusk.detection.records import Record
+from tusk.detection.records import Record, Totals
 from tusk.errors import DataError, UsageError
 from tusk.io import ByteLocks, atomic_file, atomic_write
 
 _NAME = "manifest.json"
 # Bytes of the lock file far beyond those of the parts.
 _BEGIN, _END = 1 << 40, 1 << 41
-
-
-@dataclass(frozen=True)
-class Totals:
-    """What a run found."""
-
-    pictures: int
-    unreadable: int
-    instances: int
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,15 @@ class Record:
         return Record(**values, found=tuple(found))
 
 
+@dataclass(frozen=True)
+class Totals:
+    """What a run found."""
+
+    pictures: int
+    unreadable: int
+    instances: int
+
+
 def record_of(detections: Detections, side: float) -> Record:
     """`side` is how many of the picture's pixels a thing without a mask is taken to be wide and high."""
     found = tuple(_instance(one, detections, side) for one in detections)

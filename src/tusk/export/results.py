@@ -9,15 +9,24 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from tusk.detection.detections import COLUMNS
-from tusk.detection.ledger import Totals as Totals
 from tusk.detection.records import Instance, Record
 from tusk.io import atomic_file
 
 Records = Callable[[], Iterable[Record]]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a run found."""
+
+    pictures: int
+    unreadable: int
+    instances: int
 
 
 def write_results(folder: Path, records: Records, types: int) -> Totals:
