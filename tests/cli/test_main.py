@@ -49,7 +49,7 @@ def test_importing_tusk_does_not_import_torch():
 
 
 def test_version():
-    assert tusk("--version").stdout == "tusk 0.1.0\n"
+    assert tusk("--version").stdout == "tusk 0.2.0\n"
 
 
 @pytest.mark.parametrize(
