@@ -34,27 +34,30 @@ def main() -> None:
     flags.add_argument("--repeats", type=int, default=3)
     flags.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     flags.add_argument("--keypoints", type=int, help=argparse.SUPPRESS)
+    flags.add_argument("--tiny", action="store_true", help="K = 2 on small images, timed once: does it run?")
     chosen = flags.parse_args()
+    if chosen.tiny:
+        chosen.size, chosen.window, chosen.repeats = 32, 16, 1
+    counts = (2,) if chosen.tiny else COUNTS
     if chosen.way:
         print(json.dumps(measure(chosen.way, chosen.keypoints, chosen.size, chosen.window, chosen.repeats)))
         return
-    encoding: dict[tuple[str, int], dict[str, float]] = {}
+    measured: dict[tuple[str, int], dict[str, float]] = {}
     print(f"{2 * PAIRS} images of {chosen.size} pixels a step, windows of {chosen.window}; seconds, MB at most")
-    for count in COUNTS:
+    for count in counts:
         for way in WAYS:
             command = [sys.executable, __file__, "--way", way, "--keypoints", str(count), "--size", str(chosen.size)]
             command += ["--window", str(chosen.window), "--repeats", str(chosen.repeats)]
-            told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            one = encoding[way, count] = json.loads(told)
+            printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            one = measured[way, count] = json.loads(printed)
             print(f"K = {count:2}  {way:9} step {one['step']:.3f}  decode {one['decode']:.3f}  {one['memory']:.0f} MB")
+    few, many = (6, 24) if 24 in counts else (counts[0], counts[-1])
     for part in ("decode", "step"):
-        growth = encoding["windowed", 24][part] / encoding["windowed", 6][part]
-        print(
-            f"windowed, K 6 -> 24: {part} takes {growth:.2f}x, for 4x the area of layers: {growth / 4:.2f}x beyond it"
-        )
+        growth = measured["windowed", many][part] / measured["windowed", few][part]
+        print(f"windowed, K {few} -> {many}: {part} takes {growth:.2f}x, for {many / few:.0f}x the area of layers")
         for way in ("whole", "dense"):
-            ratio = encoding[way, 6][part] / encoding["windowed", 6][part]
-            print(f"{way} / windowed at K = 6: {part} {ratio:.2f}x")
+            ratio = measured[way, few][part] / measured["windowed", few][part]
+            print(f"{way} / windowed at K = {few}: {part} {ratio:.2f}x")
 
 
 def measure(way: str, keypoints: int, size: int, window: int, repeats: int) -> dict[str, float]:
@@ -88,10 +91,10 @@ def measure(way: str, keypoints: int, size: int, window: int, repeats: int) -> d
     descriptors = encoded.descriptors.requires_grad_()
 
     def decode() -> None:
-        painted = network.decode(
+        reconstructed = network.decode(
             encoded.keypoints, descriptors, (size, size), thumbnail=encoded.thumbnail, layers=False
         )
-        painted.reconstruction.square().mean().backward()
+        reconstructed.reconstruction.square().mean().backward()
 
     def timed(work: Callable[[], None]) -> float:
         work()

@@ -19,8 +19,6 @@ from PIL import Image
 
 from tusk.data.dataset import Truth, UInt8Array
 from tusk.data.folder import FolderDataset
-from tusk.data.framing import Framing, place
-from tusk.data.images import read_picture
 from tusk.data.loader import Loader
 
 SIZE, BATCH, NEEDED = 80, 50, 1000
@@ -39,9 +37,12 @@ class DecodedEachTime:
         return len(self.files)
 
     def image(self, index: int) -> UInt8Array:
-        picture = read_picture(self.files[index], smallest_side=2 * SIZE)
-        where = place(picture.original_width, picture.original_height, SIZE, "centre-crop", np.random.default_rng(0))
-        return Framing(SIZE).render(picture, [where])[0]
+        with Image.open(self.files[index]) as picture:
+            side = min(picture.size)
+            left, top = (picture.width - side) / 2, (picture.height - side) / 2
+            square = (left, top, left + side, top + side)
+            pixels = picture.convert("RGB").resize((SIZE, SIZE), Image.Resampling.BOX, box=square)
+        return np.asarray(pixels)
 
     def truth(self, index: int) -> Truth | None:  # noqa: ARG002
         return None
@@ -86,7 +87,10 @@ def main() -> None:
         cached = FolderDataset(photographs, size=SIZE, cache_dir=Path(scratch, "cache"))
         building = time.perf_counter() - started
         decoding = DecodedEachTime([cached.path(i) for i in range(len(cached))])
-        assert all(np.array_equal(cached.image(i), decoding.image(i)) for i in range(20))
+        # The cache reads JPEGs at half their size where that suffices, so a pixel may differ a little.
+        some = range(0, len(cached), max(1, len(cached) // 20))
+        apart = [np.abs(cached.image(i).astype(float) - decoding.image(i)).mean() for i in some]
+        assert max(apart) < 4, "the two give different images"
         fast = images_per_second(cached, 20 * options.images)
         slow = images_per_second(decoding, options.images)
     print(f"{options.images} JPEG photographs {options.side} px wide -> {SIZE} px, batches of {BATCH}, one core")

@@ -1,4 +1,4 @@
-"""Points against masks of nuclei, on pictures that training has not seen.
+"""Points against masks of nuclei, on pictures that were not trained on.
 
     python benchmarks/nuclei.py NUCLEI --list nuclei-train.txt      # three of four pictures, to train on
     tusk train nuclei-train.txt --preset mnist-hard --keypoints 5 --types 3 --out runs/nuclei
@@ -51,8 +51,8 @@ def main() -> None:
         nuclei += len(middles)
         near += int((away.min(1, initial=np.inf) <= NEAR).sum())
     print(
-        f"{len(held_out)} pictures: of {points} points with a gain of at least {model.least_gain:.2f}, "
-        f"{on / points:.1%} lie on nuclei; of {nuclei} nuclei, {near / nuclei:.1%} have a point within "
+        f"{len(held_out)} pictures: of {points} points, {on / max(points, 1):.1%} lie on nuclei; "
+        f"of {nuclei} nuclei, {near / nuclei:.1%} have a point within "
         f"{NEAR:.0f} pixels"
     )
 

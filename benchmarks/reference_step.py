@@ -15,10 +15,12 @@ from tusk.losses.equivariance import equivariance_loss
 from tusk.model.network import Network
 from tusk.training.trainer import Trainer
 
+KMEANS_WEIGHT, SCORE_WEIGHT, FEATURE_WEIGHT = 0.01, 0.01, 100.0  # the paper's
 
-def reference_step(trainer: Trainer, originals: Tensor) -> list[float]:
-    """One step on network and prototypes; -> the same losses, in the same order, as `Trainer.train_step` reports."""
-    network, losses, training = trainer.network, trainer.config.losses, trainer.config.training
+
+def reference_step(trainer: Trainer, originals: Tensor) -> dict[str, float]:
+    """One step on network and prototypes; -> the paper's losses, under the names that `Trainer.train_step` reports."""
+    network, training = trainer.network, trainer.config.training
     first = originals.float() / 255
     first = sample_warp(training.first_warp, len(first), trainer.generator).images(first)
     warp = sample_warp(training.second_warp, len(first), trainer.generator)
@@ -26,14 +28,14 @@ def reference_step(trainer: Trainer, originals: Tensor) -> list[float]:
     pairs = len(first)
 
     features, score_map, xy, score, descriptors = encode(network, images)
-    painted = decode(network, xy, score, descriptors, images.shape[-2:])
-    reconstruction = F.mse_loss(painted, images)
+    reconstructed = decode(network, xy, score, descriptors, images.shape[-2:])
+    reconstruction = F.mse_loss(reconstructed, images)
     probability = assignment(descriptors, F.normalize(network.prototypes.weight.detach(), dim=-1))
-    kmeans = 0.01 * -probability.max(-1).values.log().mean()
-    scores = float(losses.equivariance.score_weight) * equivariance_loss(score_map[:pairs], score_map[pairs:], warp)
-    moved = float(losses.equivariance.feature_weight) * equivariance_loss(features[:pairs], features[pairs:], warp)
+    kmeans = KMEANS_WEIGHT * -probability.max(-1).values.log().mean()
+    scores = SCORE_WEIGHT * equivariance_loss(score_map[:pairs], score_map[pairs:], warp)
+    features_moved = FEATURE_WEIGHT * equivariance_loss(features[:pairs], features[pairs:], warp)
     trainer.network_optimiser.zero_grad()
-    (reconstruction + kmeans + scores + moved).backward()
+    (reconstruction + kmeans + scores + features_moved).backward()
     trainer.network_optimiser.step()
 
     value = 0.0
@@ -55,8 +57,13 @@ def reference_step(trainer: Trainer, originals: Tensor) -> list[float]:
         trainer.prototype_optimiser.step()
         value = float(loss.detach())
     assert all(torch.equal(frozen[name], parameter) for name, parameter in network.encoder.named_parameters())
-    terms = [reconstruction, kmeans, scores, moved]
-    return [*(float(term.detach()) for term in terms), 0.0, 0.0, value]
+    terms = {
+        "reconstruction": reconstruction,
+        "kmeans": kmeans,
+        "score_equivariance": scores,
+        "feature_equivariance": features_moved,
+    }
+    return {name: float(term.detach()) for name, term in terms.items()} | {"prototypes": value}
 
 
 def encode(network: Network, images: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
@@ -84,7 +91,7 @@ def encode(network: Network, images: Tensor) -> tuple[Tensor, Tensor, Tensor, Te
 
 
 def decode(network: Network, xy: Tensor, score: Tensor, descriptors: Tensor, size: torch.Size) -> Tensor:
-    """The image painted from the dense (B, K, C, H, W) maps."""
+    """The image reconstructed from the dense (B, K, C, H, W) maps."""
     height, width = size
     rows = torch.arange(height, dtype=xy.dtype).view(1, 1, -1, 1)
     columns = torch.arange(width, dtype=xy.dtype).view(1, 1, 1, -1)
@@ -95,9 +102,9 @@ def decode(network: Network, xy: Tensor, score: Tensor, descriptors: Tensor, siz
     maps = maps * score[..., None, None, None]
     if network.config.decode == "plain":
         return torch.sigmoid(network.decoder.unet(maps.sum(1)))
-    painted = network.decoder.unet(maps.flatten(0, 1)).unflatten(0, maps.shape[:2])  # (B, K, 4, H, W)
-    alpha = painted[:, :, 3:].softmax(1)
-    return (alpha * torch.sigmoid(painted[:, :, :3])).sum(1)
+    reconstructed = network.decoder.unet(maps.flatten(0, 1)).unflatten(0, maps.shape[:2])  # (B, K, 4, H, W)
+    alpha = reconstructed[:, :, 3:].softmax(1)
+    return (alpha * torch.sigmoid(reconstructed[:, :, :3])).sum(1)
 
 
 def assignment(descriptors: Tensor, prototypes: Tensor) -> Tensor:

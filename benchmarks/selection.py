@@ -4,7 +4,7 @@
     python benchmarks/selection.py runs/selection/seed-* --out docs/selection.png
 
 Reads the last row of each run's results.csv, prints the pairs and their rank correlation, and draws them. The labels
-decide nothing here: they are looked at after the runs are over.
+decide nothing: they are read after the runs are over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def last_row(run: Path) -> dict[str, str]:
     with (run / "results.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     if not rows or "both" not in rows[-1]:
-        sys.exit(f"{run}: its results.csv holds no finished look with the task's figures")
+        sys.exit(f"{run}: its results.csv holds no validation with the task's figures")
     return rows[-1]
 
 
@@ -43,7 +43,7 @@ def main() -> None:
     figure = Figure(figsize=(5, 3.6), layout="constrained")
     axes = figure.add_subplot()
     axes.scatter(score, both, color="#3465a4")
-    axes.set_xlabel("score: agreement of two views x share painted (no labels)")
+    axes.set_xlabel("score: agreement of two views x explained variance (no labels)")
     axes.set_ylabel("found and of the right type, %")
     axes.set_title(f"{len(points)} runs, rank correlation {rank:.2f}", fontsize=10)
     axes.grid(alpha=0.3)

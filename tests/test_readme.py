@@ -1,4 +1,4 @@
-"""Every command of the README is run as it stands there, only shorter."""
+"""Every command and script of the README is run as it is written there, only shorter."""
 
 import os
 import re
@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 # What makes a command quick without changing what it does.
 SHORTER = {
     "train": ["--training.steps", "2", "--training.batch", "4", "--model.width", "4", "--model.keypoints", "3"],
@@ -27,11 +30,15 @@ def picture(path: Path, seed: int) -> None:
     Image.fromarray(pixels).save(path)
 
 
-def test_every_command_of_the_readme_runs(tmp_path):
-    (tmp_path / "photos").mkdir()
+def photos(folder: Path) -> None:
+    (folder / "photos").mkdir()
     for number in range(6):
-        picture(tmp_path / "photos" / f"{number}.png", number)
-    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+        picture(folder / "photos" / f"{number}.png", number)
+
+
+def test_every_command_of_the_readme_runs(tmp_path):
+    photos(tmp_path)
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.S)
     lines = [line for block in blocks for line in block.splitlines() if line.startswith("tusk ")]
     assert len(lines) >= 9
     environment = os.environ | {"XDG_DATA_HOME": str(tmp_path / "share")}
@@ -42,3 +49,18 @@ def test_every_command_of_the_readme_runs(tmp_path):
         assert done.returncode == 0, f"{line}\n{done.stderr}"
     assert (tmp_path / "runs" / "mine" / "report.html").is_file()
     assert list((tmp_path / "runs" / "detect").glob("*/detections.csv"))
+
+
+def test_the_script_of_the_readme_trains_detects_plots_and_evaluates(tmp_path):
+    photos(tmp_path)
+    (script,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    lines = [line for line in script.splitlines() if line.strip()]
+    assert len(lines) <= 10
+    assert all(call in script for call in ("tusk.train(", ".detect(", ".plot(", ".evaluate("))
+    shorter = re.sub(r'"steps": \d+', '"steps": 2, "batch": 4', script).replace("count=100", "count=4")
+    assert shorter != script
+    done = subprocess.run([sys.executable, "-c", shorter], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "mine.safetensors").is_file()
+    width, height = Image.open(tmp_path / "found.png").size
+    assert width * 90 == height * 120

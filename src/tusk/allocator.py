@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
+import platform
 
 # From glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
@@ -17,7 +17,7 @@ _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
 
 def keep_memory() -> bool:
     """Do it; False where it was switched off or the C library is not glibc."""
-    if os.environ.get("TUSK_ALLOCATOR", "on") == "off" or not sys.platform.startswith("linux"):
+    if os.environ.get("TUSK_ALLOCATOR", "on") == "off" or platform.system() != "Linux":
         return False
     try:
         mallopt = ctypes.CDLL(None).mallopt

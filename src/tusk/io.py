@@ -1,12 +1,19 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Files that are never half written, and locks that a dead process never holds; on every system that Python runs on."""
 
 from __future__ import annotations
 
 import os
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 
 def atomic_write(path: Path, content: bytes, *, flushed: bool = True) -> None:
@@ -29,13 +36,60 @@ def atomic_file(path: Path, *, flushed: bool = True) -> Iterator[BinaryIO]:
                 file.flush()
                 os.fsync(file.fileno())
         temporary.replace(path)
-        if not flushed:
-            return
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # so that the new name survives a power cut too
-        finally:
-            os.close(folder)
+        if flushed:
+            sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder survive a power cut. Windows cannot open folders and has nothing of the kind."""
+    if sys.platform != "win32":
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+class ByteLocks:
+    """Locks between processes, one for each byte of a file; the system releases those of a process that dies.
+
+    The bytes need not exist. One object for a file and process: closing a second one would release the locks of all.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a+b", buffering=0)
+
+    def acquire(self, byte: int) -> bool:
+        """Take the lock if no other process has it."""
+        try:
+            if sys.platform == "win32":
+                os.lseek(self._file.fileno(), byte, os.SEEK_SET)
+                msvcrt.locking(self._file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def release(self, byte: int) -> None:
+        if sys.platform == "win32":
+            os.lseek(self._file.fileno(), byte, os.SEEK_SET)
+            msvcrt.locking(self._file.fileno(), msvcrt.LK_UNLCK, 1)
+        else:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, byte)
+
+    @contextmanager
+    def held(self, byte: int) -> Iterator[None]:
+        """Wait for the lock and keep it for the block."""
+        while not self.acquire(byte):
+            time.sleep(0.02)
+        try:
+            yield
+        finally:
+            self.release(byte)
+
+    def close(self) -> None:
+        self._file.close()

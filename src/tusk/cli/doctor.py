@@ -1,4 +1,4 @@
-"""`tusk doctor`: what is here, and whether it works."""
+"""`tusk doctor`: what is installed, and whether it works."""
 
 from __future__ import annotations
 
@@ -12,14 +12,23 @@ import tyro
 
 from tusk.api.runs import prepare_torch
 from tusk.cli.flags import run_with_flags
-from tusk.cli.machine import Machine, Package, faults_of, gigabytes, look_at_machine, packages, version_line
+from tusk.cli.machine import (
+    DISTRIBUTION,
+    Machine,
+    Package,
+    examine_machine,
+    faults_of,
+    gigabytes,
+    packages,
+    version_line,
+)
 from tusk.errors import EXIT_FAILED
 
 
 def examine(*, as_json: bool) -> None:
     """Print everything; exit with 1 where something is wrong."""
     prepare_torch()
-    found, machine = packages(), look_at_machine()
+    found, machine = packages(), examine_machine()
     if not as_json:
         for line in _lines(machine, found):
             print(line, flush=True)
@@ -50,12 +59,12 @@ def _lines(machine: Machine, found: list[Package]) -> Iterator[str]:
     yield _line("tusk", version_line())
     yield _line("python", f"{machine.python} on {machine.system}")
     needed = [package for package in found if not package.extra]
-    told = ", ".join(f"{package.name} {package.version or 'missing'}" for package in needed)
-    yield _line("packages", told or "tusk is not installed as a package, so they are not known")
+    versions = ", ".join(f"{package.name} {package.version or 'missing'}" for package in needed)
+    yield _line("packages", versions or "tusk is not installed as a package, so they are not known")
     for extra in sorted({package.extra for package in found if package.extra}):
         own = [package for package in found if package.extra == extra]
         lacking = [package.name for package in own if package.version is None]
-        words = f"without {', '.join(lacking)}: pip install 'tusk[{extra}]'" if lacking else "there"
+        words = f"without {', '.join(lacking)}: pip install '{DISTRIBUTION}[{extra}]'" if lacking else "installed"
         yield _line(f"extra {extra}", words)
     yield _line("device", machine.device)
     yield _line("cores", f"{machine.cores} to use; torch uses {machine.threads}")

@@ -1,4 +1,4 @@
-"""What this machine and installation are like, and whether everything works once."""
+"""What this machine and installation are like, and what is wrong with them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import platform
 import re
 import shutil
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +15,13 @@ from tusk.allocator import keep_memory
 from tusk.data.fetch import default_data_dir
 from tusk.weights import shipped_models
 
+DISTRIBUTION = "tusk-keypoints"  # its name where packages are installed; the import is `tusk`
 _ENOUGH = 1 << 30  # bytes of memory and of disk that a small training wants
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package that tusk stands on."""
+    """A package that tusk depends on."""
 
     name: str
     version: str | None  # None where it is not installed
@@ -54,13 +54,13 @@ class Machine:
 def packages() -> list[Package]:
     """Those that tusk's own metadata name; none where tusk runs without being installed."""
     try:
-        wanted = importlib.metadata.requires("tusk") or []
+        wanted = importlib.metadata.requires(DISTRIBUTION) or []
     except importlib.metadata.PackageNotFoundError:
         return []
     found = []
     for line in wanted:
         name, least, extra = parse_requirement(line)
-        if name == "tusk" or extra == "dev":
+        if name == DISTRIBUTION or extra in ("dev", "docs"):
             continue
         try:
             version: str | None = importlib.metadata.version(name)
@@ -79,8 +79,8 @@ def parse_requirement(line: str) -> tuple[str, str, str]:
     return name.group().strip() if name else "", least.group(1) if least else "", extra.group(1) if extra else ""
 
 
-def look_at_machine() -> Machine:
-    """Torch is imported here."""
+def examine_machine() -> Machine:
+    """What this process runs on. Torch is imported here."""
     import torch
 
     cuda = torch.cuda.is_available()
@@ -109,8 +109,8 @@ def faults_of(machine: Machine, found: list[Package]) -> list[str]:
         if package.version is None and not package.extra:
             faults.append(f"{package.name} is not installed: install tusk again.")
         elif package.version is not None and not package.fits:
-            told = f"{package.name} {package.version} is older than tusk needs"
-            faults.append(f"{told}: install {package.name} {package.least} or newer.")
+            old = f"{package.name} {package.version} is older than tusk needs"
+            faults.append(f"{old}: install {package.name} {package.least} or newer.")
     if machine.threads > machine.cores:
         faults.append(
             f"torch uses {machine.threads} threads on {machine.cores} cores, which slows it down: set "
@@ -124,7 +124,7 @@ def faults_of(machine: Machine, found: list[Package]) -> list[str]:
         faults.append(f"{Path.cwd()} cannot be written to: change the folder, or use --out.")
     folder = Path(machine.data_folder)
     if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK)):
-        faults.append(f"{folder} is not a folder that can be written to: mend that, or set XDG_DATA_HOME.")
+        faults.append(f"{folder} is not a folder that can be written to: change that, or set XDG_DATA_HOME.")
     if not machine.models:
         faults.append("None of the models that come with tusk is there: install tusk again.")
     return faults
@@ -140,8 +140,8 @@ def allocator_words() -> str:
         return "memory is kept"
     if os.environ.get("TUSK_ALLOCATOR", "on") == "off":
         return "left as it is, since TUSK_ALLOCATOR=off"
-    if not sys.platform.startswith("linux"):
-        return f"left as it is, since its settings are those of Linux, not of {sys.platform}"
+    if platform.system() != "Linux":
+        return f"left as it is, since its settings are those of Linux, not of {platform.system()}"
     return "left as it is, since the C library is not glibc"
 
 
@@ -154,7 +154,7 @@ def version_line() -> str:
 
 
 def _memory() -> tuple[int | None, int | None]:
-    """Bytes in all and bytes free, as Linux tells them; a container may be allowed less."""
+    """Bytes in all and bytes free, as Linux reports them; a container may be allowed less."""
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:

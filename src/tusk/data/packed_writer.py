@@ -58,7 +58,7 @@ def load_h5py() -> ModuleType:
     try:
         import h5py
     except ImportError as error:
-        fix = "install tusk with its 'data' extra: pip install 'tusk[data]'"
+        fix = "install tusk with its 'data' extra: pip install 'tusk-keypoints[data]'"
         raise UsageError("h5py", "is not installed", fix) from error
     module: ModuleType = h5py
     return module

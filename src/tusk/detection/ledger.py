@@ -11,7 +11,6 @@ it. Locks of processes that died are gone, so that nobody ever waits for them.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -26,7 +25,7 @@ from typing import Any
 from tusk.data.sources import Source
 from tusk.detection.records import Record, Totals
 from tusk.errors import DataError, UsageError
-from tusk.io import atomic_file, atomic_write
+from tusk.io import ByteLocks, atomic_file, atomic_write
 
 _NAME = "manifest.json"
 # Bytes of the lock file far beyond those of the parts.
@@ -84,9 +83,8 @@ class Ledger:
         except (FileExistsError, NotADirectoryError, PermissionError) as error:
             why = f"the folder cannot be made ({error.strerror})"
             raise UsageError(str(folder), why, "name another one") from error
-        # One open file for all locks: closing any other would drop them.
-        self._lock = os.open(self._parts / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-        with self._locked(_BEGIN):
+        self._locks = ByteLocks(self._parts / "lock")
+        with self._locks.held(_BEGIN):
             if not self._check(anew=False):
                 with atomic_file(self._parts / "files.jsonl") as file:
                     for path in source.files:
@@ -133,9 +131,7 @@ class Ledger:
                 names = list(islice(lines, manifest.part))
                 if part % shards != shard or self._path(part).exists():
                     continue
-                try:
-                    fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, part)
-                except (BlockingIOError, PermissionError):
+                if not self._locks.acquire(part):
                     continue  # another process is at it
                 try:
                     if self._path(part).exists():
@@ -144,7 +140,7 @@ class Ledger:
                         return  # another process has finished all and taken the parts away
                     yield part, [Path(json.loads(name)) for name in names]
                 finally:
-                    fcntl.lockf(self._lock, fcntl.LOCK_UN, 1, part)
+                    self._locks.release(part)
 
     def store(self, part: int, records: list[Record]) -> None:
         atomic_write(self._path(part), b"".join(record.to_line() for record in records))
@@ -171,7 +167,7 @@ class Ledger:
     @contextmanager
     def ending(self) -> Iterator[bool]:
         """Inside, no other process ends the run; whether it is to be ended now: all done, but not yet complete."""
-        with self._locked(_END):
+        with self._locks.held(_END):
             yield self.totals() is None and self.done() == self._manifest.files
 
     def finish(self, totals: Totals) -> None:
@@ -184,14 +180,6 @@ class Ledger:
 
     def _path(self, part: int) -> Path:
         return self._parts / f"{part:06d}.jsonl"
-
-    @contextmanager
-    def _locked(self, byte: int) -> Iterator[None]:
-        fcntl.lockf(self._lock, fcntl.LOCK_EX, 1, byte)
-        try:
-            yield
-        finally:
-            fcntl.lockf(self._lock, fcntl.LOCK_UN, 1, byte)
 
 
 _WORDS = {

@@ -1,8 +1,6 @@
 """The thin-plate spline: the smoothest map of the plane that takes given points to given places.
 
-kornia has functions of that name, but they centre the kernels on the destination points while they constrain the
-bending at the source points, so what they give passes through the points without being a thin-plate spline. Ours is
-the textbook's, and gives the grids of the authors' implementation.
+Kernels are centred on the source points, as in the textbook; the grids are those of the authors' implementation.
 """
 
 from __future__ import annotations

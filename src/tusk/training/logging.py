@@ -79,6 +79,6 @@ def _board(folder: Path) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        fix = "install tusk with its 'track' extra: pip install 'tusk[track]'"
+        fix = "install tusk with its 'track' extra: pip install 'tusk-keypoints[track]'"
         raise UsageError("--tensorboard", "tensorboard is not installed", fix) from error
     return SummaryWriter(str(folder / "tensorboard"))

@@ -196,7 +196,7 @@ def _read_joints(path: Path) -> npt.NDArray[np.float64]:
     try:
         import h5py
     except ImportError:
-        fix = "install tusk with its 'data' extra: pip install 'tusk[data]'"
+        fix = "install tusk with its 'data' extra: pip install 'tusk-keypoints[data]'"
         raise UsageError("h5py", "is not installed", fix) from None
     try:
         with h5py.File(path, "r") as file:

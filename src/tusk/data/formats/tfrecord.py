@@ -63,7 +63,7 @@ def masked_crc32c() -> Callable[[bytes], int]:
     try:
         import google_crc32c
     except ImportError as error:
-        fix = "install tusk with its 'data' extra: pip install 'tusk[data]'"
+        fix = "install tusk with its 'data' extra: pip install 'tusk-keypoints[data]'"
         raise UsageError("google-crc32c", "is not installed", fix) from error
 
     def checksum(data: bytes) -> int:

@@ -1,0 +1,72 @@
+"""Every benchmark runs, at a tiny size."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+# What makes each small; FOLDER stands for a folder that `prepare` fills.
+ARGUMENTS = {
+    "canvases": ["--count", "40"],
+    "clevr_render": ["--images", "1", "--size", "48"],
+    "layers": ["--tiny"],
+    "loading": ["--images", "50", "--side", "200"],
+    "nuclei": ["FOLDER", "--model", "mnist-hard"],
+    "people": ["--images", "2"],
+    "selection": ["FOLDER/a", "FOLDER/b", "FOLDER/c", "--out", "FOLDER/selection.png"],
+    "step": ["--tiny"],
+    "training": ["--tiny"],
+}
+PRINTS = {
+    "canvases": "image() and images(): equal",
+    "clevr_render": "same bytes",
+    "layers": "dense / windowed at K = 2: step",
+    "loading": "from the cache",
+    "nuclei": "1 pictures: of",
+    "people": "times faster than the baseline",
+    "selection": "3 runs, rank correlation 1.00",
+    "step": "equal: reconstruction",
+    "training": "fast / paper",
+}
+
+
+def prepare(folder: Path) -> None:
+    """Pictures with their labels, and the results of three runs."""
+    for name in ("images", "labels"):
+        (folder / name).mkdir()
+    for number in range(4):
+        labels = np.zeros((96, 96), np.uint16)
+        labels[10 + 5 * number :, 20:40][:18] = 1
+        labels[50:68, 60:80] = 2
+        Image.fromarray(np.uint8(labels > 0) * 200).convert("RGB").save(folder / "images" / f"{number}.png")
+        Image.fromarray(labels).save(folder / "labels" / f"{number}.png")
+    for number, name in enumerate("abc"):
+        (folder / name).mkdir()
+        (folder / name / "results.csv").write_text(f"step,score,both\n9,0.{number},0.{number}5\n")
+
+
+def test_every_benchmark_is_here():
+    scripts = {file.stem for file in FOLDER.glob("*.py") if "__main__" in file.read_text(encoding="utf-8")}
+    assert scripts == set(ARGUMENTS) == set(PRINTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_benchmark_runs(name, tmp_path):
+    prepare(tmp_path)
+    arguments = [argument.replace("FOLDER", str(tmp_path)) for argument in ARGUMENTS[name]]
+    done = subprocess.run(
+        [sys.executable, FOLDER / f"{name}.py", *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    # A machine that is busy may be too slow for what `loading` demands; that it ran is what counts here.
+    assert done.returncode == 0 or (name == "loading" and "NO)" in done.stdout), done.stdout + done.stderr
+    assert PRINTS[name] in done.stdout
