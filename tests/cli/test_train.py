@@ -62,7 +62,6 @@ def test_whole_pictures_where_that_is_asked_for(pictures, tmp_path):
     ("flags", "words"),
     [
         (("digits", "--data.fit", "tiles"), ("data.fit", "ready-made")),
-        (("digits", "--data.contrast", "full"), ("data.contrast", "ready-made")),
         (("PICTURES", "--data.scale", "0.5"), ("data.scale", "0.5 has no effect", "centre-crop")),
     ],
 )

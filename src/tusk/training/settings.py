@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tusk.config import Config, DataConfig
+from tusk.config import Config
 from tusk.config.renames import upgrade
-from tusk.data.registry import DATASETS, Request, is_packed, open_dataset
+from tusk.data.registry import DATASETS, Request, open_dataset
 from tusk.data.sources import find_files
-from tusk.errors import UsageError, UserError
+from tusk.errors import UserError
 from tusk.presets import load_config, make_config, merge, preset_names
 
 # A preset for images of scattered things takes pictures of any size in tiles that are as large as those images, and
@@ -53,20 +53,6 @@ def choose_settings(
         named["data"]["dataset"] = "folder"
         config = make_config(merge(merge(base, settings), named), program)
     return config
-
-
-def check_pictures(data: DataConfig) -> None:
-    """Refuse what would have no effect."""
-    pictures = data.dataset == "folder" and not is_packed(None if data.source is None else str(data.source))
-    if not pictures and data.fit == "tiles":
-        raise UsageError("data.fit", "'tiles' is for picture files, and these images are ready-made", "leave it out")
-    if not pictures and data.contrast == "full":
-        raise UsageError(
-            "data.contrast", "'full' is for picture files, and these images are ready-made", "leave it out"
-        )
-    if data.scale != 1 and data.fit != "tiles":
-        why = f"{data.scale:g} has no effect with data.fit '{data.fit}', which scales by itself"
-        raise UsageError("data.scale", why, "leave it out, or set data.fit to 'tiles'")
 
 
 def _is_just_pictures(config: Config) -> bool:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tusk.config import Config
 from tusk.data.dataset import Dataset
-from tusk.data.registry import open_dataset, request_for
+from tusk.data.registry import check_data, open_dataset, request_for
 from tusk.errors import DataError, UsageError
 from tusk.folders import make_folder, new_folder
 from tusk.model.network import check_size
@@ -21,7 +21,6 @@ from tusk.training.display import ProgressDisplay
 from tusk.training.distributed import Ranks, join_ranks, leave_ranks
 from tusk.training.run import Run, ValidationImages, WritePage, sample_validation_images
 from tusk.training.seeds import store_seeds, stored_seeds, train_seeds
-from tusk.training.settings import check_pictures
 
 _COMMAND = "command.txt"  # in a run's folder
 _OTHER_IMAGES = 1_000_003  # added to the seed: images for validation are others than those of the training
@@ -72,7 +71,7 @@ def run_job(job: Job, pages: Pages, *, quiet: bool = False) -> tuple[StoredModel
     """Train to the end -> the model and its file; other processes than the main one have no file."""
     # Whatever can be refused is refused before a folder is made.
     config = job.config
-    check_pictures(config.data)
+    check_data(config.data)
     check_size(config.model, config.data.size, config.data.size, config.model.keypoints)
     data = _open(config)
     ranks = join_ranks()
