@@ -123,11 +123,11 @@ def test_a_layer_is_recoloured_by_its_own_pixels():
     network, encoding = output()
     left, right = torch.tensor([0.5, 0.3, 0.3]), torch.tensor([0.5, 0.3, 0.35])
     images = torch.cat([left.view(1, 3, 1, 1).expand(2, 3, 32, 16), right.view(1, 3, 1, 1).expand(2, 3, 32, 16)], 3)
-    painted = torch.stack([left + torch.tensor([0, 0, 0.06]), right + torch.tensor([0, 0.06, 0]), left])
+    decoded = torch.stack([left + torch.tensor([0, 0, 0.06]), right + torch.tensor([0, 0.06, 0]), left])
     alpha = torch.zeros(2, 3, 1, 32, 32)
     alpha[:, 0, :, :, :10] = alpha[:, 1, :, :, 22:] = 1.0
     alpha[:, :2, :, :, 10:22] = 0.5
-    rgb = painted[None, :, :, None, None].expand(2, 3, 3, 32, 32)
+    rgb = decoded[None, :, :, None, None].expand(2, 3, 3, 32, 32)
     labels = labels_of(claim_pixels(network, images, replace(encoding, layer_rgb=rgb, layer_alpha=alpha), 0.05))
     assert (labels[..., :16] == 1).all() and (labels[..., 16:] == 2).all()
 

@@ -29,8 +29,8 @@ def scene(*layers):
         for rows, columns, share in patches:
             alpha[0, number, 0, rows, columns] = share
     with torch.no_grad():
-        seen = network(images, missing="empty")
-    return network, images, replace(seen, layer_alpha=alpha, found=torch.ones_like(seen.found))
+        output = network(images, missing="empty")
+    return network, images, replace(output, layer_alpha=alpha, found=torch.ones_like(output.found))
 
 
 THING = (slice(2, 18), slice(2, 18), 0.9)
@@ -41,30 +41,30 @@ def test_a_highlight_is_joined_with_its_thing():
     # The thing's layer reaches under the highlight's, and would cover it.
     below = (slice(2, 8), slice(6, 14), 0.35)
     apart = (slice(20, 24), slice(20, 24), 0.9)
-    _, _, seen = scene([THING, below], [HIGHLIGHT], [apart])
-    assert set(labels_of(seen).unique().tolist()) == {0, 1, 2, 3}
-    joined = merge_fragments(seen, seen, 1.0)
+    _, _, output = scene([THING, below], [HIGHLIGHT], [apart])
+    assert set(labels_of(output).unique().tolist()) == {0, 1, 2, 3}
+    joined = merge_fragments(output, output, 1.0)
     assert joined.found.tolist() == [[True, False, True]]
     labels = labels_of(joined)[0]
     assert (labels[2:18, 2:18] == 1).all() and (labels[20:, 20:] == 3).all() and (labels == 0).sum() == 24**2 - 272
-    torch.testing.assert_close(joined.layer_alpha.sum(1), seen.layer_alpha.sum(1))
+    torch.testing.assert_close(joined.layer_alpha.sum(1), output.layer_alpha.sum(1))
     assert (joined.layer_alpha[:, 1] == 0).all()
     # All else is as it was.
-    assert torch.equal(joined.xy, seen.xy) and torch.equal(joined.layer_rgb, seen.layer_rgb)
+    assert torch.equal(joined.xy, output.xy) and torch.equal(joined.layer_rgb, output.layer_rgb)
 
 
 def test_a_thing_beside_another_stays():
     beside = (slice(2, 18), slice(18, 23), 0.9)
     apart = (slice(20, 24), slice(0, 4), 0.9)
-    _, _, seen = scene([THING], [beside], [apart])
-    assert torch.equal(merge_fragments(seen, seen, 1.0).layer_alpha, seen.layer_alpha)
+    _, _, output = scene([THING], [beside], [apart])
+    assert torch.equal(merge_fragments(output, output, 1.0).layer_alpha, output.layer_alpha)
 
 
 def test_a_thing_that_is_half_hidden_stays():
-    # What is seen of it has the other thing along a third of its edge, and nothing covers it but a little of that.
+    # What is output of it has the other thing along a third of its edge, and nothing covers it but a little of that.
     behind = [(slice(18, 22), slice(6, 14), 0.8)]
-    _, _, seen = scene([THING, (slice(18, 22), slice(6, 14), 0.1)], behind)
-    assert merge_fragments(seen, seen, 1.0).found.all()
+    _, _, output = scene([THING, (slice(18, 22), slice(6, 14), 0.1)], behind)
+    assert merge_fragments(output, output, 1.0).found.all()
 
 
 def test_parts_of_parts_end_as_one_thing():
@@ -72,16 +72,16 @@ def test_parts_of_parts_end_as_one_thing():
     halves[0].append((slice(2, 8), slice(4, 16), 0.4))
     halves[0].append((slice(3, 6), slice(6, 10), 0.2))
     halves[1].append((slice(3, 6), slice(6, 10), 0.3))
-    _, _, seen = scene(*halves)
-    joined = merge_fragments(seen, seen, 1.0)
+    _, _, output = scene(*halves)
+    joined = merge_fragments(output, output, 1.0)
     assert joined.found.tolist() == [[True, False, False]]
     assert (labels_of(joined)[0, 2:18, 2:18] == 1).all()
 
 
 def test_without_the_setting_only_pixels_are_claimed():
-    network, images, seen = scene([THING], [HIGHLIGHT])
-    claimed = claim_pixels(network, images, seen, 0.1)
-    assert merge_fragments(seen, claimed, None) is claimed
+    network, images, output = scene([THING], [HIGHLIGHT])
+    claimed = claim_pixels(network, images, output, 0.1)
+    assert merge_fragments(output, claimed, None) is claimed
 
 
 def signs(shares, claims, number):
@@ -115,11 +115,11 @@ def test_against_the_slow_reference(seed, least):
         top, left = torch.randint(0, 12, (2,), generator=draw).tolist()
         high, wide = torch.randint(3, 12, (2,), generator=draw).tolist()
         layers.append([(slice(top, top + high), slice(left, left + wide), 1.0)])
-    _, _, seen = scene(*layers)
-    weight = seen.layer_alpha * torch.rand(seen.layer_alpha.shape, generator=draw) * 4
+    _, _, output = scene(*layers)
+    weight = output.layer_alpha * torch.rand(output.layer_alpha.shape, generator=draw) * 4
     alpha = weight / (1 + weight.sum(1, keepdim=True))
-    seen = replace(seen, layer_alpha=alpha)
-    joined = merge_fragments(seen, seen, least)
+    output = replace(output, layer_alpha=alpha)
+    joined = merge_fragments(output, output, least)
     if joined.found.all():
         worst = [signs(alpha[0, :, 0], alpha[0, :, 0], number) for number in range(3)]
         assert all(sign is None or sign < least + 1e-4 for sign in worst)
@@ -137,6 +137,6 @@ def test_against_the_slow_reference(seed, least):
 
 @pytest.mark.parametrize("found", [[True, False, True], [False, False, False]])
 def test_what_was_not_found_is_no_part(found):
-    _, _, seen = scene([THING, (slice(2, 8), slice(6, 14), 0.35)], [HIGHLIGHT])
-    seen = replace(seen, found=torch.tensor([found]))
-    assert merge_fragments(seen, seen, 1.0).found.tolist() == [found]
+    _, _, output = scene([THING, (slice(2, 8), slice(6, 14), 0.35)], [HIGHLIGHT])
+    output = replace(output, found=torch.tensor([found]))
+    assert merge_fragments(output, output, 1.0).found.tolist() == [found]

@@ -35,7 +35,7 @@ def cmyk_jpeg(folder):
 
 
 def exif_rotated(folder):
-    """Orientation 6: the stored picture is to be turned clockwise, so that stored (x, y) is seen at (H-1-y, x)."""
+    """Orientation 6: the stored picture is to be turned clockwise, so that stored (x, y) is shown at (H-1-y, x)."""
     exif = Image.Exif()
     exif[0x0112] = 6
     Image.fromarray(blob(320, 240, 250, 60, 11)).save(folder / "turned.jpg", exif=exif, quality=95)
@@ -188,9 +188,9 @@ def test_a_point_in_the_bars_is_not_in_the_picture():
     """With nine keypoints some are found in the black bars, where nothing is."""
     model = bright_model(fit="letterbox")
     pixels = 255 - blob(128, 32, 60, 16, 30)
-    seen = np.zeros((64, 64), np.uint8)
-    seen[24:40] = np.asarray(Image.fromarray(pixels).resize((64, 16), Image.Resampling.BICUBIC))
-    output = model.network(torch.from_numpy(seen).expand(1, 3, 64, 64) / 255, 9, missing="empty")
+    fitted = np.zeros((64, 64), np.uint8)
+    fitted[24:40] = np.asarray(Image.fromarray(pixels).resize((64, 16), Image.Resampling.BICUBIC))
+    output = model.network(torch.from_numpy(fitted).expand(1, 3, 64, 64) / 255, 9, missing="empty")
     y = output.xy[0, output.found[0], 1]
     inside = int(((y > 23.5) & (y < 39.5)).sum())
     assert 0 < inside < len(y)

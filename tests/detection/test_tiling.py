@@ -1,4 +1,4 @@
-"""Large pictures look by look: nothing between two looks is lost, and nothing is found twice."""
+"""Large pictures tile by tile: nothing between two tiles is lost, and nothing is found twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def found(points, gain=None, score=None, size=40, **more):
 
 
 @given(st.integers(40, 500), st.integers(40, 500), st.sampled_from([16, 33, 40]))
-def test_every_pixel_is_one_squares_own_and_lies_well_inside_it(height, width, size):
+def test_every_pixel_is_one_tiles_own_and_lies_well_inside_it(height, width, size):
     tiles = cut_tiles(height, width, size)
     owners = np.zeros((height, width), np.int64)
     for tile in tiles:
@@ -75,7 +75,7 @@ def test_what_two_squares_see_is_one_thing_and_no_one_leaves_it_to_the_other():
     found_in_tiles = [found([(30.3, 10)], gain=[1.0]), found([(29.2 - 20, 10.2)], gain=[2.0])]
     joined = join(found_in_tiles, tiles, 40, 60, apart=6, most=10)
     np.testing.assert_allclose(joined.xy, [(29.2, 10.2)])
-    # Far in the other's part it is the other's alone, even if that has not seen it.
+    # Far in the other's part it is the other's alone, even if that has not found it.
     found_in_tiles = [found([(38, 10)]), found([])]
     assert len(join(found_in_tiles, tiles, 40, 60, apart=6, most=10)) == 0
 
@@ -134,7 +134,7 @@ def test_every_blob_of_a_large_picture_is_found_once(scale):
     pixels = sum(blob(width, height, x, y, 2.5 / scale).astype(int) for x, y in blobs).clip(0, 255).astype(np.uint8)
     # Four to a square of 64 pixels on average; some have more, some fewer.
     model = bright_model(fit="tiles", scale=scale)
-    seen = detect(model, pixels, keypoints=len(blobs), min_gain=-np.inf)
-    distance = np.linalg.norm(seen.xy[:, None] - blobs[None], axis=2)
+    found = detect(model, pixels, keypoints=len(blobs), min_gain=-np.inf)
+    distance = np.linalg.norm(found.xy[:, None] - blobs[None], axis=2)
     assert (distance.min(0) < 2 / scale).mean() > 0.97, "found"
     assert (np.sort(distance, 0)[1] > 6 / scale).all(), "once"

@@ -102,11 +102,11 @@ def test_packed_files(tmp_path):
 
 
 def test_a_model_without_layers_gives_what_it_can():
-    told = measured(model(), "tetrominoes", count=4)
-    assert {"shape", "color", "objects matched"} <= values(told).keys()
-    assert not any("ARI" in name or "IoU" in name for name in values(told))
-    assert "decodes without layers" in told.notes[0]
-    assert "flatters" in " ".join(told.notes)  # a dozen objects for 19 types
+    figures = measured(model(), "tetrominoes", count=4)
+    assert {"shape", "color", "objects matched"} <= values(figures).keys()
+    assert not any("ARI" in name or "IoU" in name for name in values(figures))
+    assert "decodes without layers" in figures.notes[0]
+    assert "flatters" in " ".join(figures.notes)  # a dozen objects for 19 types
 
 
 def test_the_least_gain_is_the_one_stored_with_the_model_unless_given():
@@ -149,7 +149,7 @@ def test_a_part_of_a_larger_split_is_drawn_at_random(tmp_path):
 
 @pytest.mark.parametrize("data", ["faces", "people"])
 def test_landmarks_of_an_untrained_network(data):
-    told = measured(model(size=32, fit="centre-crop"), data, count=4)
-    assert told.figures[0].name == "landmark error" and 0 < told.figures[0].value < 1000
-    assert told.figures[0].paper == {"faces": 18.49, "people": 6.88}[data]
-    assert "fitted on 8 training images" in told.notes[0]
+    figures = measured(model(size=32, fit="centre-crop"), data, count=4)
+    assert figures.figures[0].name == "landmark error" and 0 < figures.figures[0].value < 1000
+    assert figures.figures[0].paper == {"faces": 18.49, "people": 6.88}[data]
+    assert "fitted on 8 training images" in figures.notes[0]

@@ -105,11 +105,11 @@ def test_iou_is_the_best_of_all_assignments(seed, objects, masks):
     for one, other in itertools.product(range(objects), range(masks)):
         first, second = true == one + 1, predicted == other + 1
         iou[one, other] = (first & second).sum() / max((first | second).sum(), 1)
-    seen = [one for one in range(objects) if (true == one + 1).any()]
+    present = [one for one in range(objects) if (true == one + 1).any()]
     orders = itertools.permutations(range(masks + objects), objects)
-    best = max(sum(iou[one, order[one]] for one in seen) for order in orders)
+    best = max(sum(iou[one, order[one]] for one in present) for order in orders)
     own = object_ious(pixel_tables(true, predicted, objects + 1, masks + 1))[0]
-    assert np.isnan(own).sum() == objects - len(seen)
+    assert np.isnan(own).sum() == objects - len(present)
     assert np.nansum(own) == pytest.approx(best)
 
 

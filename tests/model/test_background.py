@@ -1,4 +1,4 @@
-"""What stands behind the layers."""
+"""The background behind the layers."""
 
 import pytest
 import torch
@@ -11,9 +11,9 @@ def test_it_starts_as_one_colour_in_any_light(kind):
     background = Background(kind)
     background.start_at(torch.logit(torch.tensor([0.2, 0.5, 0.9])))
     for image in (torch.zeros(2, 3, 24, 40), torch.ones(2, 3, 24, 40)):
-        painted = background(make_thumbnail(image), (24, 40)).expand(2, -1, -1, -1)
+        shown = background(make_thumbnail(image), (24, 40)).expand(2, -1, -1, -1)
         expected = torch.tensor([0.2, 0.5, 0.9]).view(1, 3, 1, 1).expand(2, 3, 24, 40)
-        torch.testing.assert_close(painted, expected)
+        torch.testing.assert_close(shown, expected)
 
 
 def lit_scenes(count, seed):
@@ -40,8 +40,8 @@ def test_a_picture_learns_the_scene_and_its_light_but_no_things():
             optimiser.step()
         errors[kind] = (background(make_thumbnail(unseen), (32, 32)) - unseen).square().mean().item()
     assert errors["picture"] < 0.02 * errors["colour"]
-    # A bright thing a fifth of the image wide lights the surroundings at most a little, and is not painted.
+    # A bright thing a fifth of the image wide lights the surroundings at most a little, and is not reconstructed.
     thing = unseen.clone()
     thing[:, :, 12:18, 12:18] = 1.0
-    painted = background(make_thumbnail(thing), (32, 32))
-    assert (painted - unseen)[:, :, 12:18, 12:18].abs().mean() < 0.2
+    shown = background(make_thumbnail(thing), (32, 32))
+    assert (shown - unseen)[:, :, 12:18, 12:18].abs().mean() < 0.2

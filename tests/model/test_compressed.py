@@ -67,9 +67,9 @@ def test_results_and_gradients_equal_the_dense_ones(size, levels, variance, canv
     inputs = [value.requires_grad_() for value in random_layers(seed, xy)]
     weight = torch.randn(3, 4, *size).double()
     results = []
-    for paint in (dense, decode_layers):
-        painted = paint(unet, *inputs, size, variance)
-        results.append([painted, *torch.autograd.grad((painted * weight).mean(), [*inputs, *unet.parameters()])])
+    for decode in (dense, decode_layers):
+        decoded = decode(unet, *inputs, size, variance)
+        results.append([decoded, *torch.autograd.grad((decoded * weight).mean(), [*inputs, *unet.parameters()])])
     for ours, theirs in zip(results[1], results[0], strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-9, rtol=1e-9)
 
@@ -101,8 +101,8 @@ def test_single_precision_is_as_precise_as_the_dense_way(score_scale):
         exact = dense(unet, *inputs, size, 0.05)
         single = copy.deepcopy(unet).float()
         error = [
-            (paint(single, *(value.float() for value in inputs), size, 0.05) - exact).square().mean().sqrt()
-            for paint in (dense, decode_layers)
+            (decode(single, *(value.float() for value in inputs), size, 0.05) - exact).square().mean().sqrt()
+            for decode in (dense, decode_layers)
         ]
     assert error[1] < 1.5 * error[0]
     assert error[1] < 1e-5 * exact.abs().max()
@@ -130,9 +130,9 @@ def test_at_112_pixels_two_levels_are_small_and_a_third_of_the_operations_are_go
     unet = UNet(32, 4, 32, 4)
     inputs = torch.tensor([[[50.0, 40.0]]]), torch.ones(1, 1), torch.randn(1, 1, 32)
     operations = []
-    for paint in (dense, decode_layers):
+    for decode in (dense, decode_layers):
         with FlopCounterMode(display=False) as counter:
-            paint(unet, *inputs, (112, 112), 0.05).sum().backward()
+            decode(unet, *inputs, (112, 112), 0.05).sum().backward()
         operations.append(counter.get_total_flops())
     assert operations[1] < 0.67 * operations[0]
 

@@ -183,7 +183,7 @@ def test_a_tint_shifts_the_colour_of_its_layer_and_not_its_mask(window):
 
 
 def test_windowed_patches_land_around_their_keypoint():
-    """A decoder that paints the splat itself must put its brightest pixel at the keypoint."""
+    """A decoder that gives the splat itself must put its brightest pixel at the keypoint."""
     net = network(decode="layers", layer_window=16, background="colour", keypoints=1)
 
     class Shows(torch.nn.Module):

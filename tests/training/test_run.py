@@ -143,10 +143,10 @@ def test_the_model_is_the_best_at_validation_and_every_nth_checkpoint_is_kept(mo
         assert torch.equal(value, best[f"network/{name}"]), name
 
 
-@pytest.mark.parametrize(("told", "stored"), [(1.23456, 1.235), (-np.inf, None)])
-def test_the_model_knows_the_least_gain_of_an_object(monkeypatch, tmp_path, told, stored):
+@pytest.mark.parametrize(("least", "stored"), [(1.23456, 1.235), (-np.inf, None)])
+def test_the_model_knows_the_least_gain_of_an_object(monkeypatch, tmp_path, least, stored):
     asked = []
-    monkeypatch.setattr(tusk.training.run, "least_gain", lambda *args: asked.append(args[1:]) or told)
+    monkeypatch.setattr(tusk.training.run, "least_gain", lambda *args: asked.append(args[1:]) or least)
     model = load_model(run_in(tmp_path).train(resume=False))
     assert model.provenance["least_gain"] == stored and model.least_gain == (stored or 0.0)
     assert len(asked) == 1 and len(asked[0][0]) >= 1 and asked[0][1] == settings_from(CONFIG)
