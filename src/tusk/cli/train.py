@@ -51,9 +51,9 @@ def run(args: Sequence[str]) -> None:
     except argparse.ArgumentError as error:
         raise UsageError("flags of 'tusk train'", str(error), "see 'tusk train --help'") from error
     source = rest.pop(0) if rest and not rest[0].startswith("-") else None
+    if chosen.seeds is not None and chosen.seeds < 1:
+        raise UsageError("--seeds", f"{chosen.seeds} runs cannot be trained", "give 1 or more")
     options = {name: value for name, value in vars(chosen).items() if value}
-    if chosen.seeds == 0:
-        options["seeds"] = 0  # to be refused
     if chosen.resume is not None and (source or rest or options.keys() - {"resume", "tensorboard"}):
         given = [*([source] if source else []), *rest, *(f"--{name}" for name in options if name != "resume")]
         why = f"it goes on with the run's own settings, but {' '.join(given)} was given"
