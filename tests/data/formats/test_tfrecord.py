@@ -130,7 +130,7 @@ def test_what_is_no_tfrecord(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(tfrecord, "MAX_RECORD_BYTES", 5)
     assert len(list(read_records(writer.write_records(text, [b"12345"])))) == 1
     monkeypatch.setitem(sys.modules, "google_crc32c", None)
-    with pytest.raises(UsageError, match=r"tusk\[data\]"):
+    with pytest.raises(UsageError, match=r"tusk-keypoints\[data\]"):
         list(read_records(text))
 
 
