@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tusk.geometry.warp import sample_warp
-from tusk.losses.clustering import sliced_wasserstein
 from tusk.losses.equivariance import equivariance_loss
+from tusk.losses.prototypes import sliced_wasserstein
 from tusk.model.network import Network
 from tusk.training.trainer import Trainer
 

@@ -277,7 +277,7 @@ def test_files_that_are_not_packed_datasets(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(DataError, match="not a packed dataset of tusk"):
         PackedDataset(path)
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(UsageError, match=r"tusk\[data\]"):
+    with pytest.raises(UsageError, match=r"tusk-keypoints\[data\]"):
         PackedDataset(path)
 
 

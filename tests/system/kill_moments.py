@@ -91,7 +91,7 @@ MOMENTS = {
     "after old checkpoints are removed": lambda: after(checkpoint.Checkpoints, "_remove_unused", 4),
     "before an evaluation": lambda: before(run, "validate", 1),
     "in the middle of an evaluation": lambda: before(run, "task_figures", 2),
-    "after an evaluation, before its row": lambda: before(RunLog, "look", 2),
+    "after an evaluation, before its row": lambda: before(RunLog, "validation", 2),
     "half of the results written": lambda: half_written("results.csv", 2),
     "after the last step": lambda: before(run.Run, "_finish", 1),
     "half of the model written": lambda: half_written("model", 1),

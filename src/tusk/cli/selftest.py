@@ -97,7 +97,7 @@ def _detection() -> Outcome:
         images = [dataset.image(index) for index in range(_IMAGES)]
         began = time.perf_counter()
         # All keypoints: which of them count is the model's own choice, not this machine's.
-        detections: Any = model.detect(images, min_gain=0.0)
+        detections: Any = model.detect(images)
         rate = _IMAGES / (time.perf_counter() - began)
         objects = [_hits(dataset, index, found.xy) for index, found in enumerate(detections)]
         found, total = sum(hits for hits, _ in objects), sum(count for _, count in objects)
