@@ -15,6 +15,7 @@ from tusk.cli import main as cli
 from tusk.data.loader import Loader
 from tusk.training import checkpoint, run
 from tusk.training.logging import RunLog
+from tusk.training.prototypes import PrototypeTraining
 from tusk.training.trainer import Trainer
 
 _count = 0
@@ -79,8 +80,8 @@ MOMENTS = {
     "before loading in a later epoch": lambda: before(Loader, "__next__", 14),
     "between network and prototypes": lambda: after(Trainer, "_network_step", 8),
     "between prototype steps and the log": lambda: after(Trainer, "train_step", 13),
-    "at the start of the prototypes": lambda: before(Trainer, "_maybe_recentre", 2),
-    "after prototypes were set again": lambda: after(Trainer, "_maybe_recentre", 6),
+    "at the start of the prototypes": lambda: before(PrototypeTraining, "train_step", 2),
+    "after prototypes were set again": lambda: after(PrototypeTraining, "train_step", 6),
     "before the first checkpoint": lambda: before(checkpoint, "atomic_write", 1),
     "half of the tensors written": lambda: half_written("step-", 3),
     "tensors written, no manifest": lambda: after(checkpoint, "atomic_write", 2, named("step-")),
