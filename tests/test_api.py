@@ -212,6 +212,7 @@ def test_shipped_models_open_and_say_how_they_were_made(name):
     assert output.label.shape == (1, model.config.model.keypoints)
 
 
+@pytest.mark.slow
 def test_examples_of_the_api_page_run(tmp_path):
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "api.md").read_text(), re.S)
     assert len(blocks) >= 12

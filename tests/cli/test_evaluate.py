@@ -42,6 +42,7 @@ def test_the_verb_from_end_to_end(model_file, tmp_path):
         assert printed["figures"][name]["value"] == pytest.approx(figure["value"], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_fault_is_one_sentence_and_leaves_nothing(model_file, tmp_path):
     name = ("evaluate", model_file, "--data")
     assert_sentence(tusk(*name, "tetromino", cwd=tmp_path), 2, "'tetromino'", "did you mean 'tetrominoes'?")

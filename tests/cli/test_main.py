@@ -129,6 +129,7 @@ def test_import_authors_writes_a_model_that_opens(tmp_path):
     assert_sentence(tusk("import-authors", tmp_path / "none.pth", tmp_path / "x.safetensors"), 3, "no such file")
 
 
+@pytest.mark.slow
 def test_a_full_folder_is_not_written_over(tmp_path):
     (tmp_path / "kept.txt").write_text("mine")
     assert_sentence(tusk("demo", "--out", tmp_path), 2, str(tmp_path), "not empty")

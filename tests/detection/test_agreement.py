@@ -109,6 +109,7 @@ def reported(views, image):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [evaluated, reported], ids=["evaluate", "report"])
 def test_the_same_objects(views, other):
     found = 0

@@ -90,6 +90,7 @@ make_config(merge(BASE, {"training": {"micro_batch": 4}, "losses": {"sparsity": 
 """
 
 
+@pytest.mark.slow
 def test_a_loss_from_outside_trains_with_one_file_and_one_line(tmp_path):
     (tmp_path / "sparsity.py").write_text(LOSS)
     path = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]\n"

@@ -283,6 +283,7 @@ def test_left_is_on_the_right_when_facing_the_camera() -> None:
             assert np.sign(feet) == np.sign(person.heading), seed
 
 
+@pytest.mark.slow
 def test_people_vary() -> None:
     people = [draw_person(np.random.default_rng((7, seed)), 112) for seed in range(400)]
     headings = [(person.heading + 180) / 360 for person in people]
