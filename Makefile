@@ -22,6 +22,7 @@ lint: $(VENV)/.installed-dev
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/mypy --platform win32
+	$(VENV)/bin/mypy --platform darwin
 	$(VENV)/bin/lint-imports --no-cache
 
 wheel: $(VENV)/.installed-dev

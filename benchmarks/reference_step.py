@@ -68,7 +68,7 @@ def reference_step(trainer: Trainer, originals: Tensor) -> dict[str, float]:
 
 def encode(network: Network, images: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Maps, locations (B, K, 2), scores (B, K) and descriptors (B, K, C), with dense k x k kernels."""
-    features, score_map = network.encoder(images)
+    features, score_map, _ = network.encoder(images)
     window, temperature = network.config.window, network.config.temperature
     height, width = score_map.shape[-2:]
     pad = window // 2

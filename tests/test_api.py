@@ -20,11 +20,12 @@ from tusk.model.storage import StoredModel, save_model
 from tusk.weights import shipped_models
 
 ROOT = Path(__file__).parents[1]
-DETECT = "keypoints=None, min_score=0.0, min_gain=None"
+DETECT = "keypoints=None, min_score=None, min_gain=None"
 SIGNATURES = {
     "train": (
-        "source=None, *, preset=None, config=None, keypoints=None, types=None, minutes=None, seed=None, seeds=None, "
-        "out=None, resume=None, tensorboard=False, progress=True, command=None, **settings"
+        "source=None, *, preset=None, config=None, keypoints=None, types=None, thing_size=None, minutes=None, "
+        "seed=None, frames=None, seeds=None, out=None, resume=None, tensorboard=False, progress=True, command=None, "
+        "**settings"
     ),
     "load": "name, device='cpu'",
     "list_models": "",
@@ -34,15 +35,15 @@ SIGNATURES = {
     "Model.detect": f"self, images, {DETECT}, **detection",
     "Model.detect_iter": f"self, images, {DETECT}, **detection",
     "Model.detect_files": (
-        f"self, source, out=None, {DETECT}, *, batch=8, masks=False, overlays=False, share=(0, 1), resume=False, "
-        "started=..., progress=True, **detection"
+        f"self, source, out=None, {DETECT}, *, batch=8, masks=False, overlays=False, frames=None, share=(0, 1), "
+        "resume=False, started=..., progress=True, **detection"
     ),
     "Model.evaluate": (
-        "self, data, source=None, count=None, seed=0, *, training=None, split=None, keypoints=None, min_score=0.0, "
+        "self, data, source=None, count=None, seed=0, *, training=None, split=None, keypoints=None, min_score=None, "
         "min_gain=None, batch=50, progress=True, started=..., **detection"
     ),
     "Model.encode": "self, image",
-    "Model.report": "self, path=None, data=None, count=200",
+    "Model.report": "self, path=None, data=None, count=200, *, trust_source=False",
     "Model.save": "self, path",
     "Model.to": "self, device",
     "Detections.filter": "self, min_score=None, min_gain=None, types=None",
@@ -159,6 +160,25 @@ def test_one_picture_many_and_a_stream_give_the_same(saved):
         assert np.array_equal(found.mask_map, other.mask_map)
 
 
+def test_results_of_files_carry_counts_and_limits(saved, tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "photos").mkdir()
+    for name in ("a", "b"):
+        Image.fromarray(rng.integers(0, 256, (32, 40, 3), dtype=np.uint8)).save(tmp_path / "photos" / f"{name}.png")
+    model = tusk.load(saved)
+    results = model.detect_files(tmp_path / "photos", tmp_path / "out", min_gain=-1000, progress=False)
+    rows = list(results.counts())
+    assert [(row["image"], row["total"]) for row in rows] == [("a.png", 2), ("b.png", 2)]
+    assert all(row["total"] == row["type_0"] + row["type_1"] + row["type_2"] for row in rows)
+    assert tuple(sum(row[f"type_{number}"] for row in rows) for number in range(3)) == results.totals.types
+    assert results.totals.limits.at_limit == 2 and "2 of 2 pictures used all 2 keypoints" in results.remarks[0]
+    found = model.detect(tmp_path / "photos" / "a.png", min_gain=-1000)
+    assert found.at_limit and found.limit == 2 and not model.detect(tmp_path / "photos" / "a.png", 4).at_limit
+    # A run that is complete says the same again.
+    again = model.detect_files(tmp_path / "photos", tmp_path / "out", min_gain=-1000, progress=False)
+    assert again.totals == results.totals and again.remarks == results.remarks
+
+
 def test_detection_settings_are_checked(saved):
     with pytest.raises(UsageError, match="did you mean 'window'"):
         tusk.load(saved).detect(np.zeros((32, 32, 3), np.uint8), windo=9)
@@ -182,8 +202,15 @@ def test_training_from_python_refuses_in_one_sentence(tmp_path, monkeypatch):
         tusk.train("digits", training={"step": 3})
     with pytest.raises(UsageError, match="steps: it is not a part of the settings"):
         tusk.train("digits", steps=3)
-    with pytest.raises(UsageError, match="source: it is a list"):
-        tusk.train(["a.png", "b.png"])
+    with pytest.raises(UserError, match=r"a\.png: there is no such file"):
+        tusk.train(["a.png", "b.png"], progress=False)
+    for wrong, words in ({"": "empty text", 3: "it is a int"} | {(): "empty list", ("a", ""): "empty text"}).items():
+        with pytest.raises(UsageError, match=f"source: {words}" if isinstance(wrong, int) else words):
+            tusk.train(wrong)
+    with pytest.raises(UsageError, match=r"data\.source: what to learn from was named already"):
+        tusk.train("a.png", data={"source": "b.png"})
+    with pytest.raises(UsageError, match="keypoints: it is given beside"):
+        tusk.train("digits", keypoints=3, model={"keypoints": 4})
     with pytest.raises(UsageError, match="resume: it goes on with the run's own settings"):
         tusk.train("digits", resume="runs/train/digits")
     assert not list(tmp_path.iterdir())
@@ -194,6 +221,15 @@ def test_a_training_says_which_call_made_it(tmp_path, monkeypatch):
     (tmp_path / "photos").mkdir()
     save_squares(tmp_path / "photos", 8)
     small = {"data": {"size": 32}, "training": {"steps": 2, "batch": 4}}
+    files = [f"photos/{number}.png" for number in range(8)]
+    several = tusk.train(files, keypoints=3, types=2, out="several", progress=False, **small)
+    assert several.config.data.sources == tuple(str(tmp_path / file) for file in files)  # from any folder
+    assert several.provenance["command"].startswith("tusk.train(['photos/")
+    assert "photos/0.png and 7 more" in repr(several)
+    results = several.detect_files(["photos/0.png", Path("photos/3.png")], "found", progress=False)
+    assert results.files == 2 and results.totals.pictures == 2
+    with pytest.raises(UsageError, match="frames: 'some' is not a choice"):
+        several.detect_files("photos", frames="some")
     model = tusk.train("photos", keypoints=3, types=2, seed=5, **small)
     assert model.path == Path("runs/train/photos/model.safetensors")
     assert (model.config.model.keypoints, model.config.model.types, model.config.training.seed) == (3, 2, 5)
@@ -223,6 +259,6 @@ def test_examples_of_the_api_page_run(tmp_path):
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "localisation" in done.stdout and "the paper" in done.stdout and "squares" in done.stdout
-    assert Image.open(tmp_path / "found.png").size == (256, 256)
+    assert Image.open(tmp_path / "found.png").size == (416, 416)
     assert (tmp_path / "runs/detect/mine/overlays/0.png.png").is_file()
     assert (tmp_path / "report.html").is_file() and (tmp_path / "models/mine.safetensors").is_file()

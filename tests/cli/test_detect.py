@@ -72,10 +72,11 @@ def test_a_folder(place, tusk):
     assert any(line.startswith("Next: tusk detect plain.safetensors photos --overlays") for line in lines)
     folder = place / "runs/detect/photos"
     assert sorted(file.name for file in folder.iterdir()) == [
-        "coco.json", "detections.csv", "manifest.json", "unreadable.csv"
+        "coco.json", "counts.csv", "detections.csv", "manifest.json", "unreadable.csv"
     ]  # fmt: skip
     rows = table(folder)
-    assert list(rows[0]) == ["image", "instance", "type", "x", "y", "score", "gain", "probability"]
+    assert list(rows[0]) == ["image", "instance", "type", "x", "y", "score", "gain", "probability", "size"]
+    assert {float(row["size"]) > 0 for row in rows} == {True}  # of a network that learns none: that of its window
     assert list(dict.fromkeys(row["image"] for row in rows)) == NAMES  # in the order in which people count
     assert len(rows) == 16
     assert (folder / "unreadable.csv").read_text() == "image,why\n"
@@ -91,6 +92,56 @@ def test_every_kind_of_source(place, tusk, monkeypatch):
         done = tusk("plain.safetensors", source, "--out", f"out{number}", "--min-gain", "-1000")
         assert done.code == 0, done.err
         assert len({row["image"] for row in table(place / f"out{number}")}) == count
+
+
+def test_several_sources(place, tusk):
+    flags = ("--out", "out", "--min-gain", "-1000")
+    done = tusk("plain.safetensors", "photos/a 1.png", *flags, "photos/sub", "photos/a 1.png")
+    assert done.code == 0, done.err
+    assert list(dict.fromkeys(row["image"] for row in table(place / "out"))) == ["a 1.png", *NAMES[2:]]
+    assert tusk("plain.safetensors", "photos/sub", *flags).code == 2, "other results"
+
+
+def test_own_results_are_never_read(place, tusk):
+    for number in (1, 2):
+        done = tusk("plain.safetensors", ".", "--overlays", "--out", f"found/{number}", "--min-gain", "-1000")
+        assert done.code == 0, done.err
+        images = list(dict.fromkeys(row["image"] for row in table(place / f"found/{number}")))
+        assert images == [f"photos/{name}" for name in NAMES]
+        skipped = "Skipped 1 folder with results of tusk: found/1."
+        assert (skipped in done.err.splitlines()) == (number == 2)
+    again = tusk("plain.safetensors", ".", "--overlays", "--out", "found/2", "--min-gain", "-1000")
+    assert again.code == 0 and "Skipped 2 folders" in again.err, "what is done is not other results"
+    for named in ("found/1", "found/1/overlays"):
+        done = tusk("plain.safetensors", named, "--out", "more")
+        assert done.code == 3 and "only results of tusk" in done.err and not (place / "more").exists()
+
+
+@pytest.mark.parametrize("suffix", ["tif", "gif"])
+def test_every_frame_as_a_picture(place, tusk, suffix):
+    rng = np.random.default_rng(5)
+    frames = [Image.fromarray(rng.integers(0, 256, (40, 50, 3), dtype=np.uint8)) for _ in range(3)]
+    stack = f"photos/stack.{suffix}"
+    frames[0].save(place / stack, save_all=True, append_images=frames[1:])
+    flags = ("--min-gain", "-1000", "--overlays", "--out")
+    first = tusk("plain.safetensors", stack, *flags, "first")
+    assert "Ignored 2 frames in 1 multi-page file (--frames all takes each as a picture)." in first.err.splitlines()
+    assert {row["image"] for row in table(place / "first")} == {f"stack.{suffix}"}
+    assert tusk("plain.safetensors", stack, *flags, "every", "--frames", "all").code == 0
+    found = {}
+    for row in table(place / "every"):
+        found.setdefault(row.pop("image"), []).append(row)
+    assert list(found) == [f"stack.{suffix}#{number}" for number in (1, 2, 3)]
+    assert [len(rows) for rows in found.values()] == [4, 4, 4]
+    assert sorted(file.name for file in (place / "every/overlays").iterdir()) == [f"{name}.png" for name in found]
+    if suffix == "tif":  # without loss: each frame by itself gives the same
+        for number, frame in enumerate(frames, 1):
+            frame.save(place / f"{number}.png")
+            assert tusk("plain.safetensors", f"{number}.png", *flags, f"alone{number}").code == 0
+            for one, other in zip(table(place / f"alone{number}"), found[f"stack.tif#{number}"], strict=True):
+                assert (one["type"], one["instance"]) == (other["type"], other["instance"])
+                assert all(abs(float(one[name]) - float(other[name])) < 0.02 for name in ("x", "y", "score"))
+    assert tusk("plain.safetensors", stack, *flags, "first", "--frames", "all").code == 2, "other results"
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -142,10 +193,67 @@ def test_masks_and_overlays_are_pictures(place, tusk):
 
 def test_json_rows_go_to_stdout_alone(place, tusk):
     done = tusk("plain.safetensors", "photos", "--json", "--out", "out", "--keypoints", 2, "--min-gain", "-1000")
-    rows = [json.loads(line) for line in done.out.splitlines()]
+    *rows, last = [json.loads(line) for line in done.out.splitlines()]
     for row, cells in zip(rows, table(place / "out"), strict=True):
         assert {name: type(value)(cells[name]) for name, value in row.items()} == row
     assert len(rows) == 8 and all(isinstance(row["x"], float) for row in rows)
+    summary = last["summary"]
+    assert (summary["pictures"], summary["total"], summary["at_limit"]) == (4, 8, 4)
+    assert [summary[f"type_{number}"] for number in range(3)] == [
+        sum(row["type"] == number for row in rows) for number in range(3)
+    ]
+    assert summary["remarks"] and all(remark in done.err.replace("\n", " ") for remark in summary["remarks"])
+
+
+def test_counts_have_a_row_for_every_picture_that_was_read(place, tusk):
+    (place / "photos/broken.png").write_bytes((place / "photos/a 1.png").read_bytes()[:200])
+    gains = sorted(float(row["gain"]) for row in _detected(place, tusk, "all", "-1000"))
+    rows = _detected(place, tusk, "some", f"{gains[-2]:.4f}")  # so that most pictures have nothing
+    counted = list(csv.DictReader((place / "some/counts.csv").open(encoding="utf-8", newline="")))
+    assert list(counted[0]) == ["image", "total", "type_0", "type_1", "type_2"]
+    assert [row["image"] for row in counted] == NAMES, "what could not be read is no zero"
+    for row in counted:
+        own = [one["type"] for one in rows if one["image"] == row["image"]]
+        assert [int(row["total"]), *(int(row[f"type_{number}"]) for number in range(3))] == [
+            len(own), *(own.count(str(number)) for number in range(3))
+        ]  # fmt: skip
+    assert {row["total"] for row in counted} >= {"0"} and 0 < len(rows) < 4
+    assert "broken.png" in (place / "some/unreadable.csv").read_text()
+
+
+def _detected(place, tusk, out, gain):
+    done = tusk("plain.safetensors", "photos", "--out", out, "--min-gain", gain)
+    assert done.code == 0, done.err
+    found = table(place / out)
+    listed = ", ".join(
+        f"{count} of type {number}"
+        for number in range(3)
+        if (count := sum(row["type"] == str(number) for row in found))
+    )
+    said = done.err.replace("\n", " ")
+    assert f"Found {len(found)} thing{'s' if len(found) > 1 else ''} in 4 pictures: {listed}." in said
+    empty = len(set(NAMES) - {row["image"] for row in found})
+    assert (f"{empty} picture" in said) == (empty > 0)
+    return found
+
+
+def test_pictures_that_used_all_keypoints_are_named(place, tusk):
+    """In a picture of 32 pixels across there is room for 64 points at the least; of noise, few are found."""
+    said = {}
+    for keypoints in (2, 60):
+        flags = ("--out", f"at{keypoints}", "--keypoints", keypoints, "--min-gain", "-1000")
+        done = tusk("plain.safetensors", "photos", *flags)
+        said[keypoints] = done.err.replace("\n", " ")
+        assert done.code == 0
+    coco = json.loads((place / "at2/coco.json").read_text())
+    assert all(image["at_limit"] for image in coco["images"])
+    assert "4 of 4 pictures used all 2 keypoints: raise --keypoints if things are missed. No least gain" in said[2]
+    assert "used all" not in said[60] and all(int(row["instance"]) < 59 for row in table(place / "at60"))
+    gains = sorted(float(row["gain"]) for row in table(place / "at2"))
+    done = tusk("plain.safetensors", "photos", "--keypoints", 2, "--out", "gain", "--min-gain", f"{gains[1]:.4f}")
+    full = sum(int(row["total"]) == 2 for row in csv.DictReader((place / "gain/counts.csv").open(encoding="utf-8")))
+    assert 0 < full < 4
+    assert f"{full} of 4 pictures used all 2 keypoints: raise --keypoints" in done.err.replace("\n", " ")
 
 
 def test_thresholds(place, tusk):

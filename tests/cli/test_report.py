@@ -144,3 +144,20 @@ def test_a_model_that_names_no_images_asks_for_them(capsys, finished, tmp_path):
     bare = model.config.model_copy(update={"data": model.config.data.model_copy(update={"source": None})})
     save_model(tmp_path / "bare.safetensors", StoredModel(model.network, bare))
     refused(capsys, [tmp_path / "bare.safetensors"], 2, "--data", "which images")
+
+
+def test_a_folder_that_a_model_file_names_is_opened_only_when_told(capsys, finished, pictures, tmp_path, monkeypatch):
+    shutil.copy(finished / "model.safetensors", tmp_path / "sent.safetensors")
+    monkeypatch.chdir(tmp_path)
+    opened = []
+    monkeypatch.setattr("tusk.report.subject.open_dataset", lambda *asked: opened.append(asked))
+    refused(capsys, ["sent.safetensors"], 2, "--data", str(pictures), "not opened unasked", "--trust-source")
+    assert not opened and not (tmp_path / "runs").exists()
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    code, _, err = tusk(capsys, "report", "sent.safetensors", "--trust-source", "--count", 2)
+    assert code == 0, err
+    code, _, err = tusk(capsys, "report", "sent.safetensors", "--data", pictures, "--count", 2)
+    assert code == 0, err
+    code, _, err = tusk(capsys, "report", finished, "--out", tmp_path / "own.html", "--count", 2)
+    assert code == 0, "the folder of a run is one's own"

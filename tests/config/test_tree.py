@@ -31,6 +31,10 @@ def test_a_schedule_stays_between_its_points(progress):
         {"detection": {"mask_tolerance": 0.1}},
         {"detection": {"window": 12}},
         {"model": {"decode": "layers"}, "detection": {"relocate_keypoints": 1}},
+        {
+            "model": {"decode": "layers", "background": "flat", "sizes": (4.0, 16.0)},
+            "detection": {"relocate_keypoints": 1},
+        },
         {"model": {"decode": "layers"}, "detection": {"merge_fragments_above": 1.0}},
         {"losses": {"opacity": {"weight": 0.1}}},
         {"model": {"variance": float("nan")}},

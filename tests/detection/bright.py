@@ -2,8 +2,11 @@
 
 import numpy as np
 import torch
+import torch.nn.functional as functional
+from torch import nn
 
 from tusk.config import Config
+from tusk.data.flat_field import LEVEL
 from tusk.detection.predictor import Predictor
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, load_model
@@ -33,6 +36,28 @@ def bright_model(size=64, **data):
             conv.weight[:, :, middle, middle] = 1 / conv.weight.shape[1]
             conv.bias.zero_()
         head[4].weight.fill_(0.2)  # far from where the sigmoid is flat
+    return StoredModel(network, config)
+
+
+class _DifferenceEncoder(nn.Module):
+    """The score is the difference from the background's even grey, and everything has one size."""
+
+    def forward(self, image):
+        difference = functional.avg_pool2d((image - LEVEL).abs().mean(1, keepdim=True), 2)
+        score = (2 * functional.avg_pool2d(difference, 3, 1, 1)).clamp(0, 0.99)
+        return torch.cat([difference, 1 - difference], 1), score, torch.full_like(score, 1.5)
+
+
+def sized_model(size=64, **data):
+    """Finds what differs from the background; keypoints have sizes, and an untrained decoder draws discs for them."""
+    settings = {
+        "keypoints": 4, "types": 3, "channels": 2, "width": 2, "levels": 1, "stride": 2, "window": 5, "norm": "channel",
+        "sizes": (4.0, 16.0), "decode": "layers", "background": "flat",
+    }  # fmt: skip
+    detection = {"min_explained": -100.0}  # discs of any colour
+    config = Config.model_validate({"model": settings, "data": {"size": size, **data}, "detection": detection})
+    network = Network(config.model).eval()
+    network.encoder = _DifferenceEncoder()
     return StoredModel(network, config)
 
 

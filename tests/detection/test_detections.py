@@ -73,7 +73,8 @@ def test_rows_are_a_table():
     rows = example()[1:].rows()
     assert all(tuple(row) == COLUMNS for row in rows)
     assert rows[0] == {
-        "image": "a.png", "instance": 1, "type": 0, "x": 2.0, "y": 3.0, "score": 0.8, "gain": -1.0, "probability": 0.5
+        "image": "a.png", "instance": 1, "type": 0, "x": 2.0, "y": 3.0, "score": 0.8, "gain": -1.0, "probability": 0.5,
+        "size": 1.0,
     }  # fmt: skip
     assert {type(value) for row in rows for value in row.values()} == {str, int, float}
 
@@ -115,8 +116,8 @@ def test_what_is_not_installed_is_said_in_one_sentence(name, monkeypatch):
 def test_plots_show_points_and_masks_in_the_colour_of_their_type():
     found = replace(example()[:2], xy=np.array([[0.0, 0.0], [2.0, 1.0]]))
     drawn = found.plot(np.zeros((2, 3, 3), np.uint8))
-    assert drawn.size == (24, 16)
+    assert drawn.size == (48, 32)
     colours = type_colours(3)
-    assert drawn.getpixel((4, 4)) == colours[2] and drawn.getpixel((20, 12)) == colours[0]
+    assert drawn.getpixel((8, 8)) == colours[2] and drawn.getpixel((40, 24)) == colours[0]
     with pytest.raises(UsageError, match="it is 9 x 4 pixels, the detections are of 3 x 2"):
         found.plot(np.zeros((4, 9, 3), np.uint8))

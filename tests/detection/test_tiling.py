@@ -38,7 +38,7 @@ def found(points, gain=None, score=None, size=40, **more):
 
 @given(st.integers(40, 500), st.integers(40, 500), st.sampled_from([16, 33, 40]))
 def test_every_pixel_is_one_tiles_own_and_lies_well_inside_it(height, width, size):
-    tiles = cut_tiles(height, width, size)
+    tiles = cut_tiles(height, width, (size, size))
     owners = np.zeros((height, width), np.int64)
     for tile in tiles:
         owners[slice(*tile.down.own), slice(*tile.across.own)] += 1
@@ -52,12 +52,12 @@ def test_every_pixel_is_one_tiles_own_and_lies_well_inside_it(height, width, siz
 
 
 def test_a_picture_of_one_square():
-    (tile,) = cut_tiles(40, 40, 40)
+    (tile,) = cut_tiles(40, 40, (40, 40))
     assert tile.across == tile.down == Span(0, (0, 40))
 
 
 def test_joined_in_the_pictures_pixels_best_score_first():
-    tiles = cut_tiles(40, 80, 40)
+    tiles = cut_tiles(40, 80, (40, 40))
     found_in_tiles = [found([], size=40) for _ in tiles]
     found_in_tiles[0] = found([(5, 6), (9, 30)], score=[0.2, 0.9])
     found_in_tiles[-1] = found([(35, 3)], score=[0.5])
@@ -69,7 +69,7 @@ def test_joined_in_the_pictures_pixels_best_score_first():
 
 
 def test_what_two_squares_see_is_one_thing_and_no_one_leaves_it_to_the_other():
-    tiles = cut_tiles(40, 60, 40)
+    tiles = cut_tiles(40, 60, (40, 40))
     assert [tile.across.own for tile in tiles] == [(0, 30), (30, 60)]
     # At the border: each sees it a little on the other's side, and both take it.
     found_in_tiles = [found([(30.3, 10)], gain=[1.0]), found([(29.2 - 20, 10.2)], gain=[2.0])]
@@ -81,7 +81,7 @@ def test_what_two_squares_see_is_one_thing_and_no_one_leaves_it_to_the_other():
 
 
 def test_the_largest_gains_stay():
-    tiles = cut_tiles(40, 40, 40)
+    tiles = cut_tiles(40, 40, (40, 40))
     found_in_tile = found([(5, 5), (20, 20), (35, 35)], gain=[1.0, 3.0, 2.0], score=[0.9, 0.1, 0.5])
     joined = join([found_in_tile], tiles, 40, 40, apart=6, most=2)
     np.testing.assert_array_equal(joined.xy, [(35, 35), (20, 20)])
@@ -89,7 +89,7 @@ def test_the_largest_gains_stay():
 
 def test_masks_are_cut_at_own_parts_and_name_the_joined_things():
     """A bar over both squares, whose point the second owns; each square has numbers of its own."""
-    tiles = cut_tiles(40, 60, 40)
+    tiles = cut_tiles(40, 60, (40, 40))
     first, second = np.zeros((40, 40), np.uint16), np.zeros((40, 40), np.uint16)
     first[10:20, 22:40] = 2  # its second point
     first[0:4, 0:4] = 1

@@ -30,6 +30,7 @@ def detections(labels=MASKS, types=TYPES, xy=INSIDE, kept=None, layers=True):
         gain=torch.ones(images, 3),
         found=torch.ones(images, 3, dtype=torch.bool),
         kept=torch.ones(images, 3, dtype=torch.bool) if kept is None else kept,
+        full=torch.zeros(images, dtype=torch.bool),
         type=types,
         probability=torch.ones(images, 3),
         descriptors=nothing,

@@ -1,12 +1,15 @@
 """Reconstruction losses; VGG16 with random weights, since the real ones are a download."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 
+from tusk.config import Config
 from tusk.errors import DataError
-from tusk.losses.reconstruction import PerceptualLoss, load_perceptual_loss, mse_loss
+from tusk.losses.reconstruction import PerceptualLoss, Reconstruction, load_perceptual_loss, mse_loss
 
 
 def random_weights(seed=0):
@@ -74,3 +77,26 @@ def test_missing_file_and_missing_weights_are_named(tmp_path):
     save_file(weights, tmp_path / "short.safetensors")
     with pytest.raises(DataError, match=r"conv3_2\.bias"):
         load_perceptual_loss(tmp_path / "short.safetensors")
+
+
+@pytest.mark.parametrize("size", [(8, 12), (7, 9)], ids=str)
+def test_a_reconstruction_at_the_maps_size_is_compared_with_the_averaged_image(size):
+    images = torch.rand(2, 3, *size)
+    rows, columns = -(-size[0] // 2), -(-size[1] // 2)
+    decoded = torch.rand(2, 3, rows, columns)
+    wanted = torch.stack(
+        [
+            torch.stack([images[..., 2 * y : 2 * y + 2, 2 * x : 2 * x + 2].mean((-2, -1)) for x in range(columns)], -1)
+            for y in range(rows)
+        ],
+        -2,
+    )  # (2, 3, rows, columns)
+    step = SimpleNamespace(
+        images=images,
+        shown=slice(2),
+        decoded=SimpleNamespace(reconstruction=decoded),
+        network=SimpleNamespace(config=SimpleNamespace(stride=2)),
+    )
+    config = Config()
+    given = Reconstruction(config.losses.reconstruction.model_copy(update={"relative": False}), config).value(step)
+    torch.testing.assert_close(given, (wanted - decoded).square().mean())

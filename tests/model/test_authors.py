@@ -97,6 +97,25 @@ def test_missing_and_misshapen_weights_are_named():
         network_from_authors(state, keypoints=9, kernel=13, layers=True)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("prototype", torch.zeros(0, 8), "cannot be"),
+        ("prototype", torch.zeros(1, 1).expand(10**9, 8), "cannot be"),  # one number that claims to be many
+        ("encoder.encoder_features.conv_last.weight", torch.zeros(1, 1, 1, 1).expand(10**6, 8, 1, 1), "cannot be"),
+        ("prototype", torch.full((10, 8), torch.nan), "not finite"),
+        ("prototype", torch.zeros(10, 8, dtype=torch.complex64), "real numbers"),
+        ("prototype", torch.zeros(10, 8).to_sparse(), "real numbers"),
+        ("prototype", torch.zeros(10, 8, device="meta"), "real numbers"),
+    ],
+)
+def test_weights_that_cannot_be_are_one_sentence(key, value, words):
+    state = golden_state(read_golden("network_sum"))
+    assert state["prototype"].shape[1] == 8
+    with pytest.raises(DataError, match=words):
+        network_from_authors({**state, key: value}, keypoints=9, kernel=13, layers=False)
+
+
 class _Runs:
     """Would make a folder if it were unpickled."""
 

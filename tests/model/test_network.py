@@ -1,12 +1,15 @@
 """The whole forward pass: shapes, sizes, strides, and what is refused."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from tests.model.test_unet import SIZED
 from tusk.config import ModelConfig
 from tusk.errors import DataError, UsageError
 from tusk.model.keypoints import Keypoints
-from tusk.model.network import Network, seeded_network
+from tusk.model.network import Network, eval_mode, seeded_network
 
 SMALL = {"keypoints": 3, "types": 5, "channels": 6, "width": 4, "levels": 3, "window": 7}
 
@@ -47,7 +50,7 @@ def test_locations_are_in_image_pixels_whatever_the_stride(stride):
             rows, columns = image.shape[-2] // stride, image.shape[-1] // stride
             score = torch.full((1, 1, rows, columns), 0.01)
             score[0, 0, 5, 3] = 1.0
-            return torch.rand(1, 6, rows, columns), score
+            return torch.rand(1, 6, rows, columns), score, None
 
     net.encoder = OnePeak()
     xy = net(torch.rand(1, 3, 16 * stride, 16 * stride)).xy[0, 0]
@@ -249,3 +252,47 @@ def test_types_follow_the_nearest_prototype():
     probability = net.prototypes(net.prototypes.unit())
     assert probability.argmax(-1).tolist() == [0, 1, 2, 3, 4]
     torch.testing.assert_close(net.prototypes.unit().norm(dim=-1), torch.ones(5))
+
+
+@torch.no_grad()
+def test_slots_that_no_image_uses_are_left_away():
+    net = network(**SIZED)
+    encoding = net.encode(torch.rand(2, 3, 64, 64))
+    score = torch.tensor([[0.9, 0.5, 0.2, 0.1, 0, 0], [0.8, 0.3, 0.3, 0.05, 0.02, 0]])
+    points = Keypoints(encoding.keypoints.xy, score, score > 0, encoding.keypoints.radius)
+    encoding = replace(encoding, keypoints=points)
+    for least, left in ((0.0, 5), (0.04, 4), (0.15, 3), (0.6, 1), (0.95, 1)):
+        trimmed = encoding.trimmed(least)
+        assert trimmed.descriptors.shape[:2] == trimmed.keypoints.radius.shape == (2, left)
+        torch.testing.assert_close(trimmed.keypoints.score, score[:, :left])
+    nothing = replace(encoding, keypoints=Keypoints(points.xy, 0 * score, score < 0, points.radius))
+    assert nothing.trimmed(0.0).keypoints.found.tolist() == [[False], [False]]
+
+
+@torch.no_grad()
+def test_leaving_empty_slots_away_changes_nothing_else():
+    net, image = network(**SIZED), torch.rand(1, 3, 64, 64)
+    few = net(image, 200, missing="empty")
+    encoding = net.encode(image, 200)
+    whole = net.decode(encoding.keypoints, encoding.descriptors, (64, 64), thumbnail=encoding.thumbnail)
+    assert few.found.sum() == encoding.keypoints.found.sum() == few.found.shape[1] < 200
+    torch.testing.assert_close(few.reconstruction, whole.reconstruction, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_mode_is_put_back_also_after_an_error(training):
+    net = network().train(training)
+    with pytest.raises(ValueError, match="inside"), eval_mode(net):
+        assert not net.training and not net.encoder.training
+        raise ValueError("inside")
+    assert net.training == net.encoder.training == training
+
+
+def test_several_prototypes_make_up_one_type():
+    one, many = network(types=3), network(types=2, prototypes=(0, 1, 0))
+    many.load_state_dict(one.state_dict())
+    image = torch.rand(1, 3, 32, 32)
+    apart, merged = one(image).probability, many(image).probability
+    torch.testing.assert_close(merged[..., 0], apart[..., 0] + apart[..., 2])
+    torch.testing.assert_close(merged[..., 1], apart[..., 1])
+    assert many.prototypes.centres().shape[0] == 2

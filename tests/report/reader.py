@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 _VOID = {"meta", "link", "img", "br"}
 # Shapes of SVG that close themselves.
-_SHAPES = {"path", "polyline", "image"}
+_SHAPES = {"path", "polyline", "image", "rect", "circle"}
 
 
 class PageReader(HTMLParser):

@@ -7,10 +7,14 @@ import pytest
 import torch
 
 from tests.report.reader import read_page
-from tests.report.subjects import images, subject
+from tests.report.subjects import Squares, images, subject
+from tusk.data.dataset import Truth
+from tusk.data.synthetic.faces.shape import LANDMARKS
 from tusk.report.build import make_page, training_pages
 from tusk.report.page import render_page
 from tusk.report.predictions import predict
+from tusk.report.sample import sample_of
+from tusk.report.subject import Images
 from tusk.training.run import TrainingState
 
 ALWAYS = ["state", "run", "images", "types"]
@@ -110,3 +114,39 @@ def test_many_types_and_keypoints_stay_within_the_limit():
     page = read_page(render_page(make_page(about, images("nothing", 60), plane=False)))
     assert "120 most used of 300 types" in page.text
     assert sum(kind.startswith("type card") for kind in page.classes) == 120
+
+
+class Landmarks(Squares):
+    """Squares whose truth is five landmarks of one face."""
+
+    def __init__(self):
+        super().__init__("class", 20)
+        self.class_names = LANDMARKS
+
+    def truth(self, index):
+        x, y = self.drawn(index)[0][0]
+        return Truth(points=np.array([[x, y], [x + 6, y], [x + 3, y + 3], [x, y + 6], [x + 6, y + 6]], np.float32))
+
+
+def test_landmark_data_is_told_by_its_landmark_error():
+    sample = sample_of(Landmarks(), 20)
+    page = read_page(render_page(make_page(subject(), Images(sample, "of faces"), plane=False)))
+    assert "landmark error, as a share of the distance between the eyes; the mean guess has" in page.text
+    assert "One linear layer reads the true landmarks off the points with an error of" in page.text
+    assert "things found" not in page.text and "of the things" not in page.text.partition("How it is doing")[0]
+
+
+def test_the_verdict_stands_above_everything_else():
+    page = make_page(subject(), images("nothing"), plane=False)
+    text = render_page(page)
+    assert page.verdict is not None and page.verdict.level in ("warn", "bad"), "the network knows nothing"
+    assert text.index('class="verdict') < text.index('class="lead"')
+    assert "The training was short" not in text, "nothing is known of its training"
+
+
+def test_a_training_is_told_what_its_page_says(tmp_path):
+    about = subject()
+    write = training_pages(tmp_path / "report.html", about.config, images("nothing", 8), "tusk train x")
+    said = write(about.network, TrainingState(20, 120.0, True, None))
+    assert said is not None and said in read_page((tmp_path / "report.html").read_text()).text
+    assert "The training was short (20 steps" in read_page((tmp_path / "report.html").read_text()).text

@@ -8,9 +8,9 @@ from PIL import Image
 
 from tests.report.reader import read_page
 from tusk.detection.draw import draw_points, type_colours
-from tusk.report.advice import Remark
 from tusk.report.draw import colour_names, crop, draw_score, picture_uri, to_bytes
 from tusk.report.page import Fact, Figure, Page, Section, render_page, write_page
+from tusk.report.remark import Remark, Verdict
 
 
 def opened(uri):
@@ -67,14 +67,16 @@ def test_a_page_stands_by_itself_and_escapes_words(tmp_path):
         words=[f"some {evil} words", "more"],
         figures=[Figure("99%", f"of {evil}")],
         facts=[Fact("Command", f"tusk train {evil} \udcff")],  # a file name need not be valid Unicode
-        remarks=[Remark(False, f"mend {evil}"), Remark(True, "fine")],
+        remarks=[Remark("bad", "no"), Remark("warn", f"mend {evil}"), Remark("ok", "fine")],
+        verdict=Verdict("bad", f"Do not trust {evil}"),
         sections=[Section("one", f"One {evil}", f"about {evil}", "<p>body</p>"), Section("none", "None", "", "")],
     )
     write_page(tmp_path / "deep" / "page.html", page)
     text = (tmp_path / "deep" / "page.html").read_text(encoding="utf-8")
     assert text == render_page(page).replace("\udcff", "\\udcff")
     read = read_page(text)
-    assert read.text.count(evil) >= 7 and "<img" not in text
+    assert read.text.count(evil) >= 8 and "<img" not in text
     assert read.ids == ["state", "run", "one"] and "None" not in read.text
-    assert [kind for kind in read.classes if kind in ("well", "amiss")] == ["amiss", "well"]
+    assert [kind for kind in read.classes if kind in ("well", "amiss", "bad")] == ["bad", "amiss", "well"]
+    assert "verdict bad" in read.classes and text.index("Do not trust") < text.index("some ")
     assert len(list((tmp_path / "deep").iterdir())) == 1

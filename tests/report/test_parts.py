@@ -1,4 +1,4 @@
-"""Layers, t-SNE, curves and advice by themselves."""
+"""Layers, t-SNE, curves and empty places by themselves."""
 
 import math
 from dataclasses import replace
@@ -7,15 +7,12 @@ import numpy as np
 import torch
 
 from tests.report.subjects import images, subject
-from tusk.report.advice import empty_keypoints, remarks
 from tusk.report.curves import read_charts
 from tusk.report.embedding import embed
 from tusk.report.gallery import type_cards
 from tusk.report.layers import contact, take_apart
+from tusk.report.point_advice import empty_keypoints
 from tusk.report.predictions import predict
-from tusk.training.validation import ValidationFigures, mean_image_error
-
-FINE = ValidationFigures(4, 0.3, 0.9, 0.8, 0.01, 0.9, 0.8)
 
 
 def test_contact_counts_sides_between_things():
@@ -85,48 +82,6 @@ def test_curves_survive_what_a_kill_leaves(tmp_path):
     assert charts["Without a label"].curves[0].x == (10, 30)
     loss = charts["Loss: info_nce"].curves[0]
     assert len(loss.x) <= 400 and loss.x[-1] == 1000 and loss.x == loss.y and 4 not in loss.x
-
-
-def faults(predictions, about, validation=FINE):
-    return " ".join(remark.words for remark in remarks(predictions, about.config, validation) if not remark.well)
-
-
-def test_a_sound_run_gets_no_advice_and_each_fault_gets_its_own():
-    about, shown = subject(), images("nothing")
-    predictions = predict(about.network, shown.sample, 0)
-    corners = torch.as_tensor(np.stack([_centres(index) for index in range(40)]), dtype=torch.float32)
-    even = torch.arange(120).view(40, 3) % 4
-    predictions = replace(
-        predictions, xy=corners, label=even, found=torch.ones_like(even, dtype=torch.bool), error=predictions.error * 0
-    )
-    assert faults(predictions, about) == ""
-    assert "3 of 4 types are hardly used (0, 1, 3)" in faults(replace(predictions, label=even * 0 + 2), about)
-    assert "Type 2 takes 100%" in faults(replace(predictions, label=even * 0 + 2), about)
-    assert "no better than the mean image" in faults(
-        replace(predictions, error=predictions.error + mean_image_error(shown.sample.images)), about
-    )
-    assert "nearly all alike" in faults(predictions, about, replace(FINE, spread=0.01))
-    assert "another type in another view" in faults(predictions, about, replace(FINE, agreement=0.1))
-    third = predictions.found.clone()
-    third[:, 0] = False
-    assert "33% of the keypoints lie where the image is empty: ask for fewer (--keypoints 2)" in faults(
-        replace(predictions, found=third), about
-    )
-
-
-def test_a_type_that_stands_for_background_is_named():
-    about, shown = subject(), images("nothing")
-    predictions = predict(about.network, shown.sample, 0)
-    xy = torch.as_tensor(np.stack([_centres(index) for index in range(40)]), dtype=torch.float32)
-    label = torch.arange(120).view(40, 3) % 3
-    flat = shown.sample.images.clone()
-    flat[:20] = 0
-    label[:20] = 3
-    everywhere = torch.ones_like(label, dtype=torch.bool)
-    predictions = replace(predictions, sample=replace(shown.sample, images=flat), xy=xy, label=label, found=everywhere)
-    words = faults(replace(predictions, error=predictions.error * 0), about)
-    assert words.startswith("50% of the keypoints lie where the image is empty, mostly of type 3")
-    assert "--keypoints 2" in words
 
 
 def test_keypoints_on_flat_ground_are_empty():

@@ -62,6 +62,7 @@ MOMENTS = {
     "half of a mask written": lambda: half_written("20.png.png.part"),
     "before the results": lambda: dying(files, "write_results", at=1, first=False),
     "half of the table written": lambda: half_written(".detections.csv.part"),
+    "half of the counts written": lambda: half_written(".counts.csv.part"),
     "half of coco.json written": lambda: half_written(".coco.json.part"),
     "before coco.json": lambda: dying(results, "write_coco", at=1, first=False),
     "after the results": lambda: dying(files, "write_results", at=1, first=True),

@@ -14,7 +14,7 @@ from tusk.config import Config
 from tusk.model.network import seeded_network
 from tusk.model.storage import StoredModel, save_model
 
-RESULTS = ("detections.csv", "coco.json", "unreadable.csv", "manifest.json")
+RESULTS = ("detections.csv", "counts.csv", "coco.json", "unreadable.csv", "manifest.json")
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,8 @@ def test_killed_at_any_moment_and_run_again_the_results_are_the_same_to_the_byte
     whole = tree(tmp_path / "unbroken")
     assert set(RESULTS) <= whole.keys() and len(whole) == len(RESULTS) + 79  # a mask for every picture
     assert whole["unreadable.csv"].count(b"77.png") == 1
+    counted = whole["counts.csv"].splitlines()
+    assert len(counted) == 1 + 79 and not any(line.startswith(b"77.png") for line in counted)
     runs = [folder for folder in tmp_path.iterdir() if folder.name != "unbroken"]
     assert len(runs) >= 15
     for folder in runs:

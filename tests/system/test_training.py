@@ -209,7 +209,7 @@ def test_bad_starts_are_one_sentence(pictures, environment, unbroken, tmp_path):
     sentence(["--resume", tmp_path], 3, "no run in it")
     sentence(["--resume", unbroken, "--keypoints", "3"], 2, "--resume", "leave that out")
     sentence([pictures, "--keypoints", "0"], 2, "model.keypoints")
-    sentence([pictures, *SMALL, "--keypoints", "300", "--out", tmp_path / "many"], 2, "300 keypoints do not fit")
+    sentence([pictures, *SMALL, "--model.keypoints", "300", "--out", tmp_path / "many"], 2, "300 keypoints do not fit")
     sentence(
         [pictures, *SMALL, "--data.size", "8", "--model.levels", "5", "--out", tmp_path / "small"],
         3,

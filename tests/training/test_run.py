@@ -1,6 +1,8 @@
 """A whole run in this process: faults in the numbers, and what is kept of it."""
 
 import json
+import multiprocessing
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +15,7 @@ import tusk.losses.kmeans
 from tests.training.test_trainer import configured
 from tusk.data.dataset import Truth
 from tusk.detection.settings import settings_from
+from tusk.errors import UserError
 from tusk.geometry.warp import Warp
 from tusk.model.storage import load_model
 from tusk.presets import load_config, to_yaml
@@ -21,6 +24,7 @@ from tusk.report.sample import sample_of
 from tusk.report.subject import Images
 from tusk.training.display import ProgressDisplay
 from tusk.training.distributed import Ranks
+from tusk.training.logging import RunLog
 from tusk.training.run import Run, sample_validation_images
 from tusk.training.trainer import NotFiniteError, Trainer
 
@@ -119,6 +123,51 @@ def test_a_nan_that_stays_stops_the_run_after_three_and_is_named(monkeypatch, tm
     saved = load_file(tmp_path / "checkpoints" / last["file"])
     assert all(bool(torch.isfinite(value.double()).all()) for value in saved.values())
     assert not (tmp_path / "model.safetensors").exists()
+
+
+def test_every_rollback_halves_the_rate_again_and_undone_steps_leave_no_line(monkeypatch, tmp_path):
+    training = {"steps": 22, "checkpoint_every": 100, "evaluate_every": 100}
+    config = CONFIG.model_copy(update={"training": CONFIG.training.model_copy(update=training)})
+    calls, rates = iter(range(1000)), []
+    in_loss(monkeypatch, lambda: next(calls) in (11, 23))  # twice after step 10 was logged, back to step 0 each time
+    step = Trainer.train_step
+
+    def watched(self, *args):
+        rates.append(self.rate_factor)
+        return step(self, *args)
+
+    monkeypatch.setattr(Trainer, "train_step", watched)
+    run_in(tmp_path, config).train(resume=False)
+    assert list(dict.fromkeys(rates)) == [1.0, 0.5, 0.25] and len(rates) == 12 + 12 + 22
+    manifest = json.loads((tmp_path / "checkpoints" / "last.json").read_text())
+    assert (manifest["rollbacks"], manifest["rate_factor"]) == (2, 0.25)
+    logged = [json.loads(line)["step"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert logged == [10, 20]
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt, UserError])
+def test_whatever_ends_a_run_its_log_is_closed_and_its_workers_end(monkeypatch, tmp_path, kind):
+    logs = []
+    start = RunLog.__init__
+
+    def noted(self, *args, **kwargs):
+        start(self, *args, **kwargs)
+        logs.append(self)
+
+    def broken(*_):
+        assert multiprocessing.active_children(), "a worker loads images"
+        raise kind("a", "b", "c")
+
+    monkeypatch.setattr(RunLog, "__init__", noted)
+    monkeypatch.setattr(Trainer, "train_step", broken)
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    config = CONFIG.model_copy(update={"training": CONFIG.training.model_copy(update={"workers": 1})})
+    with pytest.raises(kind) as caught:
+        run_in(tmp_path, config).train(resume=False)
+    assert caught.tb is not None, "the traceback is alive, and all that it refers to"
+    assert len(logs) == 1 and logs[0]._metrics.closed
+    assert not multiprocessing.active_children()
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
 
 
 def test_the_model_is_the_best_at_validation_and_every_nth_checkpoint_is_kept(monkeypatch, tmp_path):

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from PIL import Image
 
+from tusk.config.data import Frames
 from tusk.data.dataset import Dataset
 from tusk.data.fetch import Progress as FetchProgress
 from tusk.data.folder import FolderDataset
+from tusk.data.frames import with_frames
 from tusk.data.registry import DATASETS, Entry, Request, open_dataset
-from tusk.data.sources import Source, files_in_lines, find_files
+from tusk.data.sources import Source, Sources, files_in_lines, find_files, source_paths
 from tusk.errors import DataError, UsageError, nearest
 from tusk.progress import progress_bar
 from tusk.report.sheet import contact_sheet
@@ -23,6 +25,7 @@ __all__ = [
     "Request",
     "default_preset",
     "describe",
+    "each_picture",
     "entries",
     "fetch",
     "find_pictures",
@@ -74,10 +77,10 @@ def make_dataset(name: str, out: Path, request: Request, *, png: bool = False) -
     return target, sheet
 
 
-def open_any(what: str, source: Path | None, split: str, size: int | None) -> Dataset:
+def open_any(what: str, source: str | None, split: str, size: int | None) -> Dataset:
     """A dataset by its name, a packed file, or pictures."""
     named = what in DATASETS
-    where = (None if source is None else str(source)) if named else what
+    where = source if named else what
     with progress_bar("reading") as progress:
         request = Request(source=where, split=split, size=size, progress=progress)
         dataset = open_dataset(what if named else "folder", request)
@@ -86,12 +89,25 @@ def open_any(what: str, source: Path | None, split: str, size: int | None) -> Da
     return dataset
 
 
-def find_pictures(source: str, lines: Callable[[], list[str]] | None = None) -> Source:
-    """The files that are meant, '-' for a list that `lines` gives; folders that cannot be read are among them."""
-    found = files_in_lines(lines()) if source == "-" and lines else find_files(source)
+def find_pictures(
+    source: Sources, lines: Callable[[], list[str]] | None = None, *, without: Path | None = None
+) -> Source:
+    """The files that are meant, '-' for a list that `lines` gives. What lies in `without` is passed over."""
+    paths = source_paths(source, "SOURCE")
+    if "-" in paths and len(paths) > 1:
+        raise UsageError("SOURCE -", "a list from stdin was named beside other sources", "give one or the other")
+    found = files_in_lines(lines()) if paths[0] == "-" and lines else find_files(paths, without)
     if not found.files and not found.unreadable:
-        raise DataError(source, "there are no pictures in it", "check the path, or name another source")
-    return replace(found, files=found.files + tuple(folder.file for folder in found.unreadable))
+        raise DataError(paths[0], "there are no pictures in it", "check the path, or name another source")
+    return found
+
+
+def each_picture(source: Source, frames: Frames) -> Source:
+    """The pictures in those files; what cannot be looked into is among them, so that results can say why."""
+    found = with_frames(source, frames)
+    refused = tuple(one.file for one in found.unreadable)
+    numbers = (*found.frames, *(None for _ in refused)) if found.frames else ()
+    return replace(found, files=found.files + refused, frames=numbers)
 
 
 def write_sheet(dataset: Dataset, path: Path) -> None:
@@ -103,8 +119,10 @@ def describe(dataset: Dataset) -> Iterator[str]:
     examined = range(min(_EXAMINED, len(dataset)))
     yield f"dataset: {dataset.name}"
     yield f"images: {len(dataset)}"
-    if isinstance(dataset, FolderDataset) and dataset.skipped:
-        yield f"skipped: {dataset.skipped} files that cannot be read, listed in {dataset.skipped_csv}"
+    if isinstance(dataset, FolderDataset):
+        if dataset.skipped:
+            yield f"skipped: {dataset.skipped} files that cannot be read, listed in {dataset.skipped_csv}"
+        yield from dataset.found.remarks()
     shapes = Counter(f"{shape[1]}x{shape[0]}" for shape in (dataset.image(index).shape for index in examined))
     yield "size: " + ", ".join(size for size, _ in shapes.most_common(5))
     truths = [truth for truth in (dataset.truth(index) for index in examined) if truth is not None]

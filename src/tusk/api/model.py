@@ -6,19 +6,20 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, get_args, overload
 
 import torch
 
 from tusk import __version__
-from tusk.api.data import find_pictures
+from tusk.api.data import each_picture, find_pictures
 from tusk.config import Config, DetectionConfig
-from tusk.data.sources import Source
+from tusk.config.data import Frames
+from tusk.data.sources import Source, Sources
 from tusk.detection.detections import Detections
 from tusk.detection.encoding import Encoding, encode_picture
 from tusk.detection.inputs import OneImage
 from tusk.detection.predictor import BATCH, Predictor
-from tusk.errors import UsageError
+from tusk.errors import UsageError, nearest
 from tusk.evaluation.evaluate import evaluate, prepare
 from tusk.evaluation.request import EvaluationRequest
 from tusk.evaluation.results import Figures
@@ -28,7 +29,7 @@ from tusk.model.device import find_device
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, load_model, save_model
 from tusk.presets import make_config, merge
-from tusk.progress import progress_bar
+from tusk.progress import progress_bar, stderr_console
 from tusk.report.subject import subject_of
 from tusk.report.write import write_report
 from tusk.weights import model_path, shipped_models
@@ -80,7 +81,7 @@ class Model:
 
     def __repr__(self) -> str:
         model, data = self.config.model, self.config.data
-        source = data.dataset if data.source is None else str(data.source)
+        source = data.source_words or data.dataset
         return (
             f"<tusk.Model '{self._name}': {model.keypoints} keypoints, {model.types} types, trained on {source} at "
             f"{data.size}x{data.size} pixels, on {self.device}>"
@@ -91,7 +92,7 @@ class Model:
         self,
         images: str | os.PathLike[str] | Image.Image,
         keypoints: int | None = ...,
-        min_score: float = ...,
+        min_score: float | None = ...,
         min_gain: float | None = ...,
         **detection: Any,
     ) -> Detections: ...
@@ -100,7 +101,7 @@ class Model:
         self,
         images: list[Any] | tuple[Any, ...],
         keypoints: int | None = ...,
-        min_score: float = ...,
+        min_score: float | None = ...,
         min_gain: float | None = ...,
         **detection: Any,
     ) -> list[Detections]: ...
@@ -109,7 +110,7 @@ class Model:
         self,
         images: OneImage | Iterable[OneImage],
         keypoints: int | None = ...,
-        min_score: float = ...,
+        min_score: float | None = ...,
         min_gain: float | None = ...,
         **detection: Any,
     ) -> Any: ...
@@ -117,7 +118,7 @@ class Model:
         self,
         images: OneImage | Iterable[OneImage],
         keypoints: int | None = None,
-        min_score: float = 0.0,
+        min_score: float | None = None,
         min_gain: float | None = None,
         **detection: Any,
     ) -> Detections | list[Detections]:
@@ -134,7 +135,7 @@ class Model:
         self,
         images: OneImage | Iterable[OneImage],
         keypoints: int | None = None,
-        min_score: float = 0.0,
+        min_score: float | None = None,
         min_gain: float | None = None,
         **detection: Any,
     ) -> Iterator[Detections]:
@@ -143,15 +144,16 @@ class Model:
 
     def detect_files(
         self,
-        source: str | os.PathLike[str] | Source,
+        source: Sources | Source,
         out: str | os.PathLike[str] | None = None,
         keypoints: int | None = None,
-        min_score: float = 0.0,
+        min_score: float | None = None,
         min_gain: float | None = None,
         *,
         batch: int = BATCH,
         masks: bool = False,
         overlays: bool = False,
+        frames: Frames | None = None,
         share: tuple[int, int] = (0, 1),
         resume: bool = False,
         started: Callable[[Path], None] = lambda _: None,
@@ -161,17 +163,32 @@ class Model:
         """What `tusk detect` does: all pictures of a source into a folder with CSV and COCO files.
 
         It may be stopped and called again with the same arguments, and several processes may share it.
-        out: by default a new folder under runs/detect; masks, overlays: also write these as PNG files; share: which
+        source: a folder, file, glob or list of pictures, or a Python list of such; out: by default a new folder under
+        runs/detect; masks, overlays: also write these as PNG files; frames: 'first' or 'all' of a TIFF or GIF that
+        holds several (`stack.tif#3` is the third), by default as in training; share: which
         part of how many is this process's; resume: go on with the latest run; started: called with the folder.
         """
         if not isinstance(source, Source):
-            source = find_pictures(os.fspath(source))
+            source = find_pictures(source, without=None if out is None else Path(out))
+        if frames not in (None, *get_args(Frames)):
+            raise UsageError("frames", f"{frames!r} is not a choice", nearest(str(frames), get_args(Frames)))
+        pictures = each_picture(source, frames or self.config.data.frames)
+
+        def begun(folder: Path) -> None:
+            started(folder)
+            for remark in pictures.remarks() if progress else ():
+                stderr_console().print(f"{remark[0].upper()}{remark[1:]}.")
+
         options = FileOptions(batch, masks, overlays, share, None if out is None else Path(out), resume)
         predictor = self._predictor(keypoints, min_score, min_gain, detection, batch)
-        settings = {"keypoints": keypoints, "min_score": min_score, "detection": dict(sorted(detection.items()))}
+        settings = {
+            "keypoints": keypoints,
+            "min_score": predictor.settings.min_score,
+            "detection": dict(sorted(detection.items())),
+        }
         with progress_bar("detecting", shown=progress) as bar:
             return detect_files(
-                self._stored, predictor, source, options, settings, __version__, started=started, progress=bar
+                self._stored, predictor, pictures, options, settings, __version__, started=begun, progress=bar
             )
 
     def evaluate(
@@ -184,7 +201,7 @@ class Model:
         training: str | os.PathLike[str] | None = None,
         split: str | None = None,
         keypoints: int | None = None,
-        min_score: float = 0.0,
+        min_score: float | None = None,
         min_gain: float | None = None,
         batch: int = 50,
         progress: bool = True,
@@ -220,16 +237,25 @@ class Model:
         """Feature map, score map, keypoints and descriptors of one picture, before anything is filtered."""
         return encode_picture(self.network, self.config, image)
 
-    def report(self, path: str | os.PathLike[str] | None = None, data: str | None = None, count: int = 200) -> Path:
+    def report(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        data: str | None = None,
+        count: int = 200,
+        *,
+        trust_source: bool = False,
+    ) -> Path:
         """Write one self-contained HTML page about the model; -> its path.
 
         path: by default report.html in the run's folder, or in a new one under runs/report; data: images to show it
-        on, a folder or a dataset's name, by default those that it is for; count: how many, at most.
+        on, a folder or a dataset's name, by default those that it is for; count: how many, at most; trust_source: open
+        the folder that a model file names, where the file does not lie in its run's folder.
         """
         run = None if self.path is None or not (self.path.parent / "config.yaml").is_file() else self.path.parent
         page = (run or new_folder(Path("runs/report") / Path(self._name).stem)) / "report.html"
         with self._on_cpu():
-            return write_report(subject_of(self._stored, run), Path(path or page), data, count).path
+            subject = subject_of(self._stored, run)
+            return write_report(subject, Path(path or page), data, count, trust_source=trust_source).path
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it into one safetensors file, which `tusk.load` reads; -> its path."""
@@ -248,7 +274,7 @@ class Model:
     def _predictor(
         self,
         keypoints: int | None,
-        min_score: float,
+        min_score: float | None,
         min_gain: float | None,
         detection: dict[str, Any],
         batch: int = BATCH,

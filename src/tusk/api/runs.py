@@ -13,6 +13,9 @@ from tusk.model.storage import StoredModel, save_model
 from tusk.presets import load_config
 from tusk.report.subject import open_subject
 from tusk.report.write import Report, write_report
+from tusk.training.distributed import refuse_together
+
+__all__ = ["import_authors", "prepare_torch", "refuse_together", "report_run"]
 
 
 def prepare_torch() -> None:
@@ -24,13 +27,16 @@ def prepare_torch() -> None:
         torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def report_run(run: str, out: Path | None, data: str | None, count: int) -> Report:
-    """The page of a run's folder, finished or not, of a model file, or of a model by its name."""
+def report_run(run: str, out: Path | None, data: str | None, count: int, *, trust_source: bool = False) -> Report:
+    """The page of a run's folder, finished or not, of a model file, or of a model by its name.
+
+    trust_source: open the folder of pictures that a model file names; that of a run's folder always is.
+    """
     subject = open_subject(run)
     folder = Path(run)
     if out is None:  # a model by itself has no folder of its own
         out = (folder if folder.is_dir() else new_folder(Path("runs/report") / folder.stem)) / "report.html"
-    return write_report(subject, out, data, count)
+    return write_report(subject, out, data, count, trust_source=trust_source)
 
 
 def import_authors(file: Path, out: Path, preset: str) -> None:

@@ -45,15 +45,14 @@ def make(
     split: Annotated[Literal["train", "test"], tyro.conf.arg(help="They share no digit, scene or face.")] = "train",
     seed: Annotated[int, tyro.conf.arg(help="The same seed gives the same images.")] = 0,
     size: Annotated[int | None, tyro.conf.arg(help="Side in pixels; default: the dataset's own.")] = None,
-    source: Annotated[Path | None, tyro.conf.arg(help="Where the originals are, if it needs any (MNIST).")] = None,
+    source: Annotated[str | None, tyro.conf.arg(help="Where the originals are, if it needs any (MNIST).")] = None,
     png: Annotated[bool, tyro.conf.arg(help="Also write every image as a PNG file.")] = False,
 ) -> None:
     """Make a dataset: one packed file with images and truth, and a contact sheet."""
     from tusk.api.data import Request, make_dataset
     from tusk.progress import stderr_console
 
-    where = None if source is None else str(source)
-    request = Request(source=where, split=split, size=size, count=count, seed=seed)
+    request = Request(source=source, split=split, size=size, count=count, seed=seed)
     target, sheet = make_dataset(name, out, request, png=png)
     print(target)
     stderr_console().print(f"Contact sheet {sheet}. Next: tusk data info {target}")
@@ -61,7 +60,7 @@ def make(
 
 def info(
     what: Annotated[tyro.conf.Positional[str], tyro.conf.arg(help="A dataset's name, a packed file, or pictures.")],
-    source: Annotated[Path | None, tyro.conf.arg(help="With a name: where the originals are.")] = None,
+    source: Annotated[str | None, tyro.conf.arg(help="With a name: where the originals are.")] = None,
     split: Annotated[str, tyro.conf.arg(help="Which part.")] = "train",
     size: Annotated[int | None, tyro.conf.arg(help="Side in pixels.")] = None,
     sheet: Annotated[Path | None, tyro.conf.arg(help="Where to write the contact sheet.")] = None,

@@ -18,11 +18,11 @@ from tusk.cli.machine import (
     Package,
     examine_machine,
     faults_of,
-    gigabytes,
     packages,
     version_line,
 )
 from tusk.errors import EXIT_FAILED
+from tusk.machine_memory import gigabytes
 
 
 def examine(*, as_json: bool) -> None:

@@ -15,15 +15,15 @@ from tusk.cli.flags import run_with_flags, take_settings
 def evaluate(
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(help="A model's name, its file, or a run's folder.")],
     data: Annotated[str, tyro.conf.arg(help="The dataset, by its name: see 'tusk data list'.")],
-    source: Annotated[Path | None, tyro.conf.arg(help="Where the originals are, or a packed file.")] = None,
+    source: Annotated[str | None, tyro.conf.arg(help="Where the originals are, or a packed file.")] = None,
     training: Annotated[
-        Path | None, tyro.conf.arg(help="With a packed file: the training images, for what is fitted on them.")
+        str | None, tyro.conf.arg(help="With a packed file: the training images, for what is fitted on them.")
     ] = None,
     split: Annotated[str | None, tyro.conf.arg(help="Which part; default: test.")] = None,
     count: Annotated[int | None, tyro.conf.arg(help="How many images; default: 2000, or all if fewer.")] = None,
     keypoints: Annotated[int | None, tyro.conf.arg(help="Another number of keypoints than the model's.")] = None,
     seed: Annotated[int, tyro.conf.arg(help="Of the images that are made or chosen.")] = 0,
-    min_score: Annotated[float, tyro.conf.arg(help="Leave out detections of a lower score, 0 to 1.")] = 0.0,
+    min_score: Annotated[float | None, tyro.conf.arg(help="Leave out detections of a lower score, 0 to 1.")] = None,
     min_gain: Annotated[
         float | None, tyro.conf.arg(help="Leave out detections of a lower gain; default: the model's own.")
     ] = None,
@@ -44,6 +44,9 @@ def evaluate(
 
     prepare_torch()
     console = stderr_console()
+    settings = dict(detection or {})
+    if min_gain is None:
+        min_gain = settings.pop("min_gain", None)
     with results_folder(out, Path("runs/evaluate") / data) as folder:
         figures = load(model).evaluate(
             data,
@@ -57,7 +60,7 @@ def evaluate(
             min_gain=min_gain,
             batch=batch,
             started=lambda: console.print(f"Results go to {folder.make()}"),
-            **(detection or {}),
+            **settings,
         )
         text = json_text.dumps(figures.to_dict(), indent=2, allow_nan=False) + "\n"
         atomic_write(folder.path / "metrics.json", text.encode())

@@ -11,13 +11,16 @@ import functools
 import io
 import re
 import sys
-from collections.abc import Callable, Sequence
+import typing
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
 import yaml
+from pydantic import BaseModel
 
+from tusk.cli.words import NUMBERS, TEXTS, check_names, flags_of, split_words
 from tusk.config import Config
 from tusk.config.renames import upgrade
 from tusk.errors import UsageError
@@ -36,6 +39,8 @@ def config_from_flags(args: Sequence[str], program: str) -> Config:
     except argparse.ArgumentError as error:
         raise UsageError(f"flags of '{program}'", str(error), f"see '{program} --help'") from error
     rest = [_present_name(word) for word in rest]
+    names = [word.partition("=")[0] for word in args if word.startswith("--")]
+    check_names(names, ["--preset", "--config", "--help", *setting_flags()], program)
     base = load_config(chosen.preset, chosen.config)
     _explain_settings(base, rest)
     words = "Before all of these may stand: --preset NAME, --config FILE.yaml."
@@ -44,6 +49,8 @@ def config_from_flags(args: Sequence[str], program: str) -> Config:
 
 def settings_from_flags(args: Sequence[str], preset: str | None, file: Path | None, program: str) -> dict[str, Any]:
     """Those settings, part by part, that the flags give: `{"model": {"keypoints": 9}}`. They are checked together."""
+    if not args:
+        return {}
     args = [_present_name(word) for word in args]
     base = load_config(preset, file)
     _explain_settings(base, args)
@@ -72,18 +79,27 @@ def take_settings(args: Sequence[str], part: str) -> tuple[list[str], dict[str, 
         text = value if equals else next(words, None)
         if text is None:
             raise UsageError(name, "it has no value", f"write {name} VALUE")
-        settings[name.removeprefix(f"--{part}.").replace("-", "_")] = None if text == "None" else yaml.safe_load(text)
+        key = name.removeprefix(f"--{part}.").replace("-", "_")
+        settings[key] = None if text == "None" else _value(text)
+    for key in settings:
+        short = f"--{key.replace('_', '-')}"
+        if any(word.partition("=")[0] == short for word in rest):
+            why = f"it is given beside --{part}.{short[2:]}, which means the same"
+            raise UsageError(short, why, "leave one of them out")
     return rest, settings
 
 
 def run_with_flags(command: Callable[..., None], args: Sequence[str], program: str, **fixed: Any) -> None:
     """Call the command with its arguments from flags, and with the fixed ones."""
+    known = flags_of(command)
+    words = split_words(args, lambda name: known.get(name, 1))
+    check_names(words.names, known, program)
 
     @functools.wraps(command)
     def prepare(*positional: Any, **named: Any) -> Callable[[], None]:
         return functools.partial(command, *positional, **{**named, **fixed})
 
-    _parse(prepare, args, program)()
+    _parse(prepare, [*words.flags, *(["--", *words.plain] if words.plain else [])], program)()
 
 
 def _parse(target: Callable[..., Result], args: Sequence[str], program: str, **options: Any) -> Result:
@@ -139,22 +155,26 @@ def _explain_settings(base: Config, args: Sequence[str]) -> None:
     name = ""
     for word in args:
         if word.startswith("--"):
-            name, _, value = word[2:].replace("-", "_").partition("=")
-            given[name] = [word.partition("=")[2]] if value else []
+            name, equals, value = word[2:].partition("=")
+            name = name.replace("-", "_")
+            given[name] = [value] if equals else []
         elif name:
             given[name].append(word)
     values = merged = base.model_dump(mode="json")
     for name, words in given.items():
         if "." not in name or not words or re.search(r"\.no_\w+$", name):
             continue  # single words are flags of the command; switches are tyro's
-        setting: Any = [yaml.safe_load(word) for word in words]
         now = _current(values, name)
-        if isinstance(now, list) and not any(isinstance(item, list) for item in now):
+        many = isinstance(now, list) and not any(isinstance(item, list) for item in now)
+        if _is_text(name):
+            setting: Any = words[0] if len(words) == 1 else words
+        elif many:
             continue  # lists of numbers are tyro's
-        # One value, or a schedule, whose places and values stand one after the other.
-        setting = (
-            setting[0] if len(setting) == 1 else [list(pair) for pair in zip(setting[::2], setting[1::2], strict=False)]
-        )
+        elif len(words) == 1:
+            setting = _value(words[0])
+        else:  # a schedule, whose places and values stand one after the other
+            numbers = [_value(word) for word in words]
+            setting = [list(pair) for pair in zip(numbers[::2], numbers[1::2], strict=False)]
         if setting is None or setting == "None":
             continue  # what tyro writes for "nothing"
         for part in reversed(name.split(".")):
@@ -168,3 +188,64 @@ def _current(values: Any, name: str) -> Any:
     for part in name.split("."):
         values = values.get(part) if isinstance(values, dict) else None
     return values
+
+
+def room_for(flag: str) -> int:
+    """How many values the flag of a setting takes; one where there is no such setting, which is refused later."""
+    kinds = _kinds(flag.lstrip("-").replace("-", "_"))
+    if re.search(r"\.no_\w+$", flag.replace("-", "_")) or bool in kinds:
+        return 0
+    if tuple in kinds:
+        return TEXTS if Path in kinds else NUMBERS
+    return 1
+
+
+def setting_flags() -> list[str]:
+    """Every setting as a flag."""
+    return [f"--{name.replace('_', '-')}" for name in _names(Config().model_dump())]
+
+
+def _names(values: dict[str, Any], above: str = "") -> Iterator[str]:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from _names(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}"
+
+
+def _is_text(name: str) -> bool:
+    """Whether a setting is a name or a path, which is taken as it is written."""
+    kinds = _kinds(name)
+    return bool({str, Path} & kinds)
+
+
+def _value(word: str) -> Any:
+    """A number, a switch or a list as YAML writes it; a word that is not YAML stays as it is."""
+    try:
+        return yaml.safe_load(word)
+    except yaml.YAMLError:
+        return word
+
+
+def _kinds(name: str) -> set[Any]:
+    """The types that a setting with a dotted name may have; none where there is no such setting."""
+    part: Any = Config()
+    *path, last = name.split(".")
+    for word in path:
+        part = getattr(part, word, None) if isinstance(part, BaseModel) else None
+    field = type(part).model_fields.get(last) if isinstance(part, BaseModel) else None
+    return set() if field is None else set(_members(field.annotation))
+
+
+def _members(kind: Any) -> Iterator[Any]:
+    """Those of a union; of a list what it is and what it holds."""
+    origin = typing.get_origin(kind)
+    if origin is typing.Literal:
+        return
+    if origin is None:
+        yield kind
+        return
+    if origin is tuple:
+        yield tuple
+    for inner in typing.get_args(kind):
+        yield from _members(inner)

@@ -13,6 +13,7 @@ from pathlib import Path
 import tusk
 from tusk.allocator import keep_memory
 from tusk.data.fetch import default_data_dir
+from tusk.machine_memory import gigabytes, machine_memory
 from tusk.weights import shipped_models
 
 DISTRIBUTION = "tusk-keypoints"  # its name where packages are installed; the import is `tusk`
@@ -85,15 +86,15 @@ def examine_machine() -> Machine:
 
     cuda = torch.cuda.is_available()
     folder = default_data_dir()
-    total, free = _memory()
+    memory = machine_memory()
     return Machine(
         system=platform.platform(),
         python=platform.python_version(),
         device=f"cuda ({torch.cuda.get_device_name()})" if cuda else "cpu",
         cores=usable_cores(),
         threads=torch.get_num_threads(),
-        memory=total,
-        memory_free=free,
+        memory=None if memory is None else memory.total,
+        memory_free=None if memory is None else memory.free,
         allocator=allocator_words(),
         data_folder=str(folder),
         datasets=tuple(sorted(entry.name for entry in folder.iterdir())) if folder.is_dir() else (),
@@ -145,29 +146,8 @@ def allocator_words() -> str:
     return "left as it is, since the C library is not glibc"
 
 
-def gigabytes(count: int) -> str:
-    return f"{count / (1 << 30):.1f} GB"
-
-
 def version_line() -> str:
     return f"tusk {tusk.__version__} in {Path(tusk.__file__).parent}"
-
-
-def _memory() -> tuple[int | None, int | None]:
-    """Bytes in all and bytes free, as Linux reports them; a container may be allowed less."""
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-    except OSError:
-        return None, None
-    sizes = {name: int(size) << 10 for name, size in re.findall(r"^(\w+):\s+(\d+) kB", text, re.MULTILINE)}
-    total, free = sizes.get("MemTotal"), sizes.get("MemAvailable")
-    group = Path("/sys/fs/cgroup")
-    try:
-        limit = int((group / "memory.max").read_text(encoding="ascii"))
-        used = int((group / "memory.current").read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return total, free  # no limit
-    return min(limit, total or limit), min(max(0, limit - used), free or limit)
 
 
 def _numbers(version: str) -> tuple[int, ...]:

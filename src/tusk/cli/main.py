@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
 
 from tusk import __version__
-from tusk.errors import EXIT_FAILED, EXIT_STOPPED, UsageError, UserError, nearest
+from tusk.errors import EXIT_FAILED, EXIT_STOPPED, UsageError, UserError, nearest, visible
 
 _HELP = """\
 tusk finds the recurring things in unlabelled images: where they are and which are of the same type.
@@ -24,6 +26,7 @@ flags
 # Verb -> what it does. The verb's file has a function `run`, which takes the words after the verb.
 VERBS = {
     "demo": "Learn handwritten digits from scratch in a few minutes, without a label, and show what was found.",
+    "preview": "Look at pictures without learning: how large things are, how many, and on what they lie.",
     "train": "Learn from a folder of pictures or a named dataset, without labels.",
     "detect": "Find the things that a model has learnt in pictures: points, types, scores, masks.",
     "evaluate": "Measure a model on a dataset with known truth, beside the paper's figures.",
@@ -38,10 +41,12 @@ VERBS = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run one verb; every fault that a user can mend ends in one sentence and the exit code for it."""
+    _let_any_name_out()
     try:
         _dispatch(list(sys.argv[1:] if argv is None else argv))
     except UserError as error:
-        print(f"tusk: {error}", file=sys.stderr)
+        if not error.is_said:
+            print(f"tusk: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         print("tusk: stopped.", file=sys.stderr)
@@ -52,10 +57,25 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(EXIT_FAILED)
     except OSError as error:
         print(
-            f"tusk: {error.filename or 'system'}: {error.strerror or error}; put that right and run it again.",
+            visible(f"tusk: {error.filename or 'system'}: {error.strerror or error}; put that right and run it again."),
             file=sys.stderr,
         )
         sys.exit(EXIT_FAILED)
+
+
+def _let_any_name_out() -> None:
+    """Printing the path of a result never fails: bytes that are no text go out as they are, for other commands to use;
+    what the output's encoding does not have is escaped."""
+
+    def encode(error: UnicodeError) -> tuple[str | bytes, int]:
+        try:
+            return codecs.lookup_error("surrogateescape")(error)
+        except UnicodeError:
+            return codecs.lookup_error("backslashreplace")(error)
+
+    codecs.register_error("tusk-any-name", encode)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="tusk-any-name")
 
 
 def _dispatch(args: list[str]) -> None:

@@ -9,11 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 Fraction = Annotated[float, Field(ge=0, le=1)]
 NotNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
+# Whole numbers have bounds, though wide ones: settings are also read from model files, which may come from anybody.
+Count = Annotated[int, Field(ge=1, le=10**9)]
+CountOrNone = Annotated[int, Field(ge=0, le=10**9)]
 
 # A value that may change in the course of training: a number, or points (share of training done, value) that are
 # joined by straight lines.
-Schedule = float | tuple[tuple[float, float], ...]
+Schedule = float | Annotated[tuple[tuple[float, float], ...], Field(min_length=1)]
 
 
 def value_at(schedule: Schedule, progress: float) -> float:

@@ -12,9 +12,9 @@ from tusk.config.base import Part, Positive
 class DetectionConfig(Part):
     """How keypoints are detected once the network is trained; nothing here changes the training."""
 
-    window: Annotated[int, Field(ge=3)] | None = None
+    window: Annotated[int, Field(ge=3, le=4095)] | None = None
     """Side in image pixels of the window for non-maximum suppression and soft-argmax; None: `model.window`."""
-    relocate_keypoints: Annotated[int, Field(ge=0)] = 0
+    relocate_keypoints: Annotated[int, Field(ge=0, le=4096)] = 0
     """Up to so many keypoints of an image are moved to where the reconstruction error is largest, if that lowers it
     enough."""
     merge_fragments_above: Annotated[float, Field(gt=0, le=2)] | None = None
@@ -23,6 +23,14 @@ class DetectionConfig(Part):
     mask_tolerance: Positive | None = None
     """Masks give a pixel to the layer whose share in it and whose colour fit best; this is by how much a fitting colour
     usually differs. None: by the shares alone, as in the paper."""
+    min_score: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Least score of a detection."""
+    min_explained: float = 0.0
+    """With `model.sizes`: a keypoint is left out where, in the mean over the pixels that it covers, it lowers the
+    squared error by less than this share of what parts a thing from the background."""
+    blob_candidates: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """With `model.sizes`: also try places where the network has no peak, but edges and blobs of this response say that
+    there is a thing. None: the network's peaks alone."""
     min_gain: float | None = None
     """Least gain of a detection: by how much its keypoint lowers the reconstruction error. None: as training found it
     and stored it with the model."""

@@ -6,20 +6,24 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tusk.config.base import Count, Part, Positive
+from tusk.config.base import Part, Positive
+
+_WIDEST = 2048  # channels of the deepest level: the weights then take about a gigabyte
+
+Size = Annotated[float, Field(ge=1, le=4096)]
 
 
 class ModelConfig(Part):
     """The network."""
 
-    keypoints: Count = 9
+    keypoints: Annotated[int, Field(ge=1, le=4096)] = 9
     """How many keypoints an image gives (K). May be another number in use."""
-    types: Count = 10
+    types: Annotated[int, Field(ge=1, le=4096)] = 10
     """How many types there are (M)."""
-    channels: Count = 32
+    channels: Annotated[int, Field(ge=1, le=1024)] = 32
     """Length of a descriptor (C)."""
-    width: Count = 32
-    """Channels of the first level of the U-Nets; each deeper level doubles them."""
+    width: Annotated[int, Field(ge=1, le=1024)] = 32
+    """Channels of the first level of the U-Nets; each deeper level doubles them, up to 2048."""
     levels: Annotated[int, Field(ge=1, le=6)] = 4
     """Levels of the U-Nets."""
     stride: Literal[1, 2, 4] = 1
@@ -27,7 +31,14 @@ class ModelConfig(Part):
     padding: Literal["zeros", "replicate"] = "zeros"
     """How the encoder pads the image at its edge. Zeros, as in the paper, tell it where the edge is: the corners of
     an image can then become keypoints, and places in it types."""
-    window: Annotated[int, Field(ge=3)] = 13
+    norm: Literal["group", "channel"] = "group"
+    """Norms of the encoder: over the whole image, as in the paper, or of each pixel's channels, so that what is found
+    at a place does not depend on how much image lies around it."""
+    sizes: tuple[Size, Size] | None = None
+    """Smallest and largest diameter of things in image pixels. With it, every keypoint has a size of its own: things of
+    several sizes are found in one image, scores tell an empty place by themselves, and a layer is decoded on a canvas
+    that is placed at the thing's size."""
+    window: Annotated[int, Field(ge=3, le=4095)] = 13
     """Side in image pixels of the window for non-maximum suppression and soft-argmax: about the size of a thing."""
     temperature: Positive = 0.2
     """Of the soft-argmax: smaller is harder."""
@@ -41,14 +52,16 @@ class ModelConfig(Part):
     """Of the Gaussian that carries a descriptor into the decoder, in pixels of the feature map."""
     decode: Literal["plain", "layers"] = "plain"
     """One picture from all keypoints together, or one layer with transparency for each (which gives masks)."""
-    layer_window: Annotated[int, Field(ge=8)] | None = None
+    layer_window: Annotated[int, Field(ge=8, le=4096)] | None = None
     """Decode a layer only in a window of this many image pixels around its keypoint."""
-    background: Literal["none", "colour", "picture"] = "none"
-    """Behind the layers: nothing, one learnt colour, or one learnt picture (for a fixed camera) whose light
-    follows each image. With one, keypoints may stay unused."""
+    background: Literal["none", "colour", "picture", "flat"] = "none"
+    """Behind the layers: nothing, one learnt colour, one learnt picture (for a fixed camera) whose light follows each
+    image, or the even grey of flat-field correction (`data.contrast: flat`). With one, keypoints may stay unused."""
     layer_base_colour: bool = False
     """Read the base colour of a layer straight from its descriptor, by a linear map. Norms in the decoder let little of
     a value's size through, so the layer's colour is wrong for long; and descriptors then tell colours apart."""
+    prototypes: Annotated[tuple[Annotated[int, Field(ge=0, le=4095)], ...], Field(max_length=4096)] | None = None
+    """The type of each prototype, where several make up one (`training.merge_types`); None: each is a type."""
     type_distance: Literal["norm", "mean-square"] = "norm"
     """Distance of a descriptor from a prototype; `mean-square` is the authors' variant."""
     type_scale: Positive = 1.0
@@ -72,6 +85,9 @@ class ModelConfig(Part):
     def _fits(self) -> Self:
         if self.window % 2 == 0:
             raise ValueError(f"window must be odd, not {self.window}")
+        deepest = self.width << (self.levels - 1)
+        if deepest > _WIDEST:
+            raise ValueError(f"width x 2^(levels-1) must be at most {_WIDEST}, not {deepest}")
         if self.layer_window is not None:
             if self.decode != "layers":
                 raise ValueError("layer_window needs decode 'layers'")
@@ -79,6 +95,13 @@ class ModelConfig(Part):
                 raise ValueError(f"layer_window must be a multiple of {self.multiple} (stride x 2^(levels-1))")
         if self.layer_base_colour and self.decode != "layers":
             raise ValueError("layer_base_colour needs decode 'layers'")
+        if self.prototypes is not None and set(self.prototypes) != set(range(self.types)):
+            raise ValueError("prototypes must name every type from 0 to types - 1")
+        if self.sizes is not None:
+            if self.sizes[0] >= self.sizes[1]:
+                raise ValueError(f"sizes must be the smallest and then the largest, not {self.sizes}")
+            if self.decode != "layers" or self.background != "flat":
+                raise ValueError("sizes needs decode 'layers' and background 'flat'")
         if self.background != "none" and self.decode != "layers":
             raise ValueError("background needs decode 'layers'")
         return self

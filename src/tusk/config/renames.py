@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 # Old dotted name -> new dotted name, or several.
@@ -77,12 +78,22 @@ def _split_window(values: dict[str, Any]) -> bool:
     """A schedule of the window that only jumped in the last thousandth was a window for detection in disguise."""
     training, _ = _part(values, "training.window")
     points = None if training is None else training.get("window")
-    if training is None or not isinstance(points, list | tuple) or len(points) < 2 or points[-2][0] < _END:
+    if training is None or not isinstance(points, list | tuple) or len(points) < 2 or not _are_points(points):
+        return False  # a fault in it is found later, with all others
+    parts = [values.setdefault(name, {}) for name in ("model", "detection")]
+    if points[-2][0] < _END or not all(isinstance(part, dict) for part in parts):
         return False
-    values.setdefault("model", {})["window"] = int(points[-2][1])
-    values.setdefault("detection", {}).setdefault("window", int(points[-1][1]))
+    parts[0]["window"] = int(points[-2][1])
+    parts[1].setdefault("window", int(points[-1][1]))
     training["window"] = points[:-1] if len(points) > 2 else None
     return True
+
+
+def _are_points(points: Sequence[Any]) -> bool:
+    """Whether all are pairs of finite numbers."""
+    pairs = [point for point in points if isinstance(point, list | tuple) and len(point) == 2]
+    numbers = [value for pair in pairs for value in pair if isinstance(value, int | float)]
+    return len(numbers) == 2 * len(points) and all(map(math.isfinite, numbers))
 
 
 def _copy(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,6 +123,9 @@ def _take(values: dict[str, Any], name: str) -> tuple[bool, Any]:
 def _put(values: dict[str, Any], name: str, value: Any) -> None:
     """A value that is already there under the new name wins: a file may hold both while it is being edited."""
     *path, last = name.split(".")
+    part: Any = values
     for word in path:
-        values = values.setdefault(word, {})
-    values.setdefault(last, value)
+        part = part.setdefault(word, {})
+        if not isinstance(part, dict):
+            return  # that is found later, with all other faults
+    part.setdefault(last, value)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tusk.config.base import Count, Fraction, NotNegative, Part, Positive, Schedule
+from tusk.config.base import Count, CountOrNone, Fraction, NotNegative, Part, Positive, Schedule
 
 
 class WarpConfig(Part):
@@ -35,9 +35,9 @@ class WarpConfig(Part):
 class TrainingConfig(Part):
     """How it is trained."""
 
-    batch: Annotated[int, Field(ge=2)] = 32
+    batch: Annotated[int, Field(ge=2, le=10**6)] = 32
     """Images in a step, both views of each pair counted."""
-    micro_batch: Annotated[int, Field(ge=2)] | None = None
+    micro_batch: Annotated[int, Field(ge=2, le=10**6)] | None = None
     """Work through the batch in parts of this many images: the same result in less memory, where no loss needs the
     whole batch at once."""
     steps: Count = 4200
@@ -45,11 +45,11 @@ class TrainingConfig(Part):
     """Stop after this time at the latest: schedules follow the clock where it is ahead of the steps."""
     checkpoint_every: Count = 200
     """Steps between two checkpoints."""
-    keep_every: Annotated[int, Field(ge=0)] = 0
+    keep_every: CountOrNone = 0
     """Checkpoints at multiples of this many steps are kept, beside the last and the best; 0 for none."""
     evaluate_every: Count = 500
     """Steps between two validations."""
-    workers: Annotated[int, Field(ge=0)] = 0
+    workers: CountOrNone = 0
     """Processes that load images ahead; 0 loads them in the training's own."""
     learning_rate: Positive = 1e-3
     learning_rate_shape: Literal["constant", "one-cycle"] = "constant"
@@ -62,7 +62,7 @@ class TrainingConfig(Part):
     window: Schedule | None = None
     """`model.window` in the course of training; without it the same throughout. A wide one at first keeps two keypoints
     off one object until each object has its own; a narrow one then lets objects that touch have one each."""
-    prototype_steps: Annotated[int, Field(ge=0)] = 8
+    prototype_steps: CountOrNone = 8
     """Steps on the prototypes after each step on the network."""
     prototype_learning_rate: Positive = 0.1
     prototype_start: Literal["random", "k-means", "spectral"] = "random"
@@ -74,12 +74,15 @@ class TrainingConfig(Part):
     """When prototypes start from `spectral` clusters, let the appearance of objects in the image correct them: where
     training has drawn some objects so close together that hardly any neighbour leads from them to others, chance would
     say which cluster they are in."""
-    restart_dead_every: Annotated[int, Field(ge=0)] = 0
+    merge_types: bool = False
+    """At the end, put prototypes together that other clusterings and views do not tell apart: `model.types` is then how
+    many there are at the most, and training says how many there are."""
+    restart_dead_every: CountOrNone = 0
     """Steps after which types that hardly any keypoint has take over half of the most scattered type; 0 for never. It
     ends after three quarters of the training, so that the types can settle."""
     warm_up: Fraction = 0.0
     """Share of the training before the prototypes start."""
-    memory: Annotated[int, Field(ge=0)] = 0
+    memory: CountOrNone = 0
     """How many of the latest descriptors are kept for k-means and for the prototypes' loss beside the batch's own."""
     alternate: bool = True
     """Train network and prototypes in turns (the paper); otherwise both in one step, as in its ablation."""
@@ -91,7 +94,7 @@ class TrainingConfig(Part):
     """Makes the first view from the image."""
     second_warp: WarpConfig = WarpConfig(scale=0.95, scale_jitter=0.05, tps=0.1, shift=0.01, rotation=0.25)
     """Makes the second view from the first."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
 
     @model_validator(mode="after")
     def _pairs(self) -> Self:

@@ -82,6 +82,8 @@ class Config(Part):
             raise ValueError(
                 "detection.relocate_keypoints needs model.background: without one, some layer covers every pixel"
             )
+        if detection.relocate_keypoints and model.sizes is not None:
+            raise ValueError("detection.relocate_keypoints needs a model without model.sizes: a moved one has no size")
         if detection.merge_fragments_above is not None and model.background == "none":
             raise ValueError(
                 "detection.merge_fragments_above needs model.background: without one, other layers cover every pixel"

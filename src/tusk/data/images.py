@@ -2,7 +2,8 @@
 
 What is decided here, once, for every reader in the package:
 
-- The format is known by the first bytes of the file, never by its name: PNG, JPEG, WebP, BMP, TIFF, GIF (first frame).
+- The format is known by the first bytes of the file, never by its name: PNG, JPEG, WebP, BMP, TIFF, GIF. Of several
+  frames the first is meant, unless another one of a TIFF or GIF is asked for.
 - The size in the header is held against `MAX_PIXELS` before any pixel is decoded or any memory for it is taken.
 - EXIF orientation is honoured: pixels and sizes are as the picture is meant to be seen.
 - Transparency, palettes, inks and more than 8 bits become RGB bytes by the rules of `tones.py`.
@@ -12,11 +13,12 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +32,11 @@ from PIL.TiffImagePlugin import TiffImageFile
 from PIL.WebPImagePlugin import WebPImageFile
 
 from tusk.data.dataset import UInt8Array
+from tusk.data.formats.pages import gif_frames
 from tusk.data.tones import to_rgb
 from tusk.errors import DataError
+
+Result = TypeVar("Result")
 
 MAX_PIXELS = 64_000_000
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".tif", ".tiff", ".gif"})
@@ -72,21 +77,63 @@ def read_image(path: str | Path, *, smallest_side: int | None = None) -> UInt8Ar
     return read_picture(path, smallest_side=smallest_side).pixels
 
 
-def read_picture(path: str | Path, *, smallest_side: int | None = None) -> Picture:
+def read_picture(path: str | Path, *, smallest_side: int | None = None, frame: int | None = None) -> Picture:
     """Decode one file.
 
     With `smallest_side` the caller says how small a shorter side would still do: a JPEG larger than that is decoded
     straight to a half, a quarter or an eighth of its size, which is several times faster. It never comes out smaller.
+    With `frame` it is that one of a TIFF or GIF, counted from 0.
     """
     with _opened(Path(path)) as image:
-        stored_width, stored_height = image.size
-        if smallest_side is not None:
-            image.draft(None, (max(1, smallest_side), max(1, smallest_side)))
-        shrink = _shrink(stored_width, image.size[0])
-        image.load()
-        # Pillow itself turns a TIFF while loading it.
-        orientation = 1 if isinstance(image, TiffImageFile) else _orientation(image)
-        pixels = to_rgb(image)
+        if frame:
+            _check_frames(Path(path), image, frame)
+            _seek(Path(path), image, frame)
+        return _decoded(image, smallest_side)
+
+
+def read_frames(
+    path: str | Path, frames: Sequence[int], use: Callable[[int, Picture], Result]
+) -> list[Result | DataError]:
+    """What `use` makes of each of these frames of a TIFF or GIF, or what is wrong with it; one is held at a time.
+
+    In rising order: to get at a frame of a GIF, all before it are decoded, and this does it once for all of them.
+    """
+    made: list[Result | DataError] = []
+    with _opened(Path(path)) as image:
+        _check_frames(Path(path), image, max(frames))
+        for frame in frames:
+            try:
+                _seek(Path(path), image, frame)
+                made.append(use(frame, _decoded(image, None)))
+            except Exception as error:
+                made.append(_fault(Path(path), error))
+    return made
+
+
+def _check_frames(path: Path, image: ImageFile, last: int) -> None:
+    """A frame of a GIF may reach beyond the first one and enlarge the picture, which Pillow finds while decoding."""
+    if isinstance(image, GifImageFile) and image.fp is not None:
+        at = image.fp.tell()
+        reach = list(islice(gif_frames(image.fp), last + 1))
+        image.fp.seek(at)
+        _check_size(path, (max(one.right for one in reach), max(one.bottom for one in reach)))
+
+
+def _seek(path: Path, image: ImageFile, frame: int) -> None:
+    """To a frame, whose size is held against the limit before it is decoded."""
+    image.seek(frame)
+    _check_size(path, *_extents(image))
+
+
+def _decoded(image: ImageFile, smallest_side: int | None) -> Picture:
+    stored_width, stored_height = image.size
+    if smallest_side is not None:
+        image.draft(None, (max(1, smallest_side), max(1, smallest_side)))
+    shrink = _shrink(stored_width, image.size[0])
+    image.load()
+    # Pillow itself turns a TIFF while loading it.
+    orientation = 1 if isinstance(image, TiffImageFile) else _orientation(image)
+    pixels = to_rgb(image)
 
     swap, flip_x, flip_y = _moves(orientation)
     if swap:
@@ -146,22 +193,28 @@ def _opened(path: Path) -> Iterator[ImageFile]:
             image = opener(stream)
             _check_size(path, *_extents(image))
             yield image
-    except DataError:
-        raise
-    except FileNotFoundError as error:
-        raise DataError(str(path), "there is no such file", "check the path") from error
-    except PermissionError as error:
-        raise DataError(str(path), "you have no permission to read it", "change its permissions") from error
-    except MemoryError as error:
-        raise DataError(str(path), "there is not enough memory to decode it", "shrink it, or free memory") from error
-    except Image.DecompressionBombError as error:
+    except Exception as error:
+        fault = _fault(path, error)
+        raise fault from (None if fault is error else error)
+
+
+def _fault(path: Path, error: Exception) -> DataError:
+    """Whatever went wrong with a file, in plain words."""
+    if isinstance(error, DataError):
+        return error
+    if isinstance(error, FileNotFoundError):
+        return DataError(str(path), "there is no such file", "check the path")
+    if isinstance(error, PermissionError):
+        return DataError(str(path), "you have no permission to read it", "change its permissions")
+    if isinstance(error, MemoryError):
+        return DataError(str(path), "there is not enough memory to decode it", "shrink it, or free memory")
+    if isinstance(error, Image.DecompressionBombError):
         # TIFF and WebP ask Pillow's own limit once more, far above ours unless something in this process lowered it.
         why = "is larger than Image.MAX_IMAGE_PIXELS, Pillow's limit for this process, allows"
-        raise DataError(str(path), why, "raise that limit, or shrink the picture") from error
-    except Exception as error:
-        # Pillow's plugins raise whatever they stumble over in a damaged file: struct.error, KeyError, SyntaxError, ...
-        detail = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(str(path), f"is damaged, cut short or of an unusual kind ({detail})", _REPLACE) from error
+        return DataError(str(path), why, "raise that limit, or shrink the picture")
+    # Pillow's plugins raise whatever they stumble over in a damaged file: struct.error, KeyError, SyntaxError, ...
+    detail = " ".join(str(error).split()) or type(error).__name__
+    return DataError(str(path), f"is damaged, cut short or of an unusual kind ({detail})", _REPLACE)
 
 
 class _Quiet:

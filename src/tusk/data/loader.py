@@ -121,7 +121,10 @@ class Loader(Iterator[Batch]):
 
     def close(self) -> None:
         """End the workers. The loader gives nothing more."""
-        # They end with the iterator that holds them.
+        # They end with the iterator that holds them, but the traceback of an error may keep that alive.
+        shut_down = getattr(self._batches, "_shutdown_workers", None)
+        if shut_down is not None:
+            shut_down()
         self._batches = iter(())
 
     def __enter__(self) -> Self:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from tusk.config import DataConfig
-from tusk.config.data import Contrast, Fit
+from tusk.config.data import Contrast, Fit, Frames
 from tusk.data import datasets
 from tusk.data.dataset import Dataset
 from tusk.errors import UsageError, nearest
@@ -31,6 +31,8 @@ class Request:
     scale: float = 1.0  # of pictures that are cut into tiles
     contrast: Contrast = "own"
     grey: bool = False
+    frames: Frames = "first"
+    more: tuple[str, ...] = ()  # further sources beside the first, where the images are pictures
     progress: Progress | None = None  # called with images done and images in all while a folder is read
 
     @property
@@ -48,10 +50,13 @@ class Request:
         return Path(self.source)
 
 
-def request_for(data: DataConfig, *, source: str | None, split: str, seed: int) -> Request:
+def request_for(data: DataConfig, *, source: str | tuple[str, ...] | None, split: str, seed: int) -> Request:
     """Images that come to the network as the settings say."""
+    first, *more = (source,) if source is None or isinstance(source, str) else source or (None,)
     return Request(
-        source=source,
+        source=first,
+        more=tuple(more),
+        frames=data.frames,
         split=split,
         size=data.size,
         seed=seed,
@@ -129,7 +134,13 @@ def open_dataset(name: str, request: Request) -> Dataset:
     """The dataset of that name, framed to the size that is asked for."""
     if name not in DATASETS:
         raise UsageError(f"dataset '{name}'", "there is no such dataset", nearest(name, DATASETS))
+    if request.source == "":
+        raise UsageError("source", "it is an empty text", "name a file or folder")
     packed = is_packed(request.source)
+    if request.more and (packed or not DATASETS[name].framed):
+        what = "packed files are" if packed else f"the originals of '{name}' are"
+        why = f"{1 + len(request.more)} sources were named, but {what} opened one at a time"
+        raise UsageError(str(request.source), why, "name one")
     dataset = _open_packed(request) if packed else DATASETS[name].open(request)
     if request.size is not None and (packed or not DATASETS[name].framed):
         from tusk.data.framing import Framed, Framing
@@ -156,8 +167,11 @@ class First:
 def check_data(data: DataConfig) -> None:
     """Refuse settings that would have no effect on these images."""
     pictures = data.dataset in DATASETS and DATASETS[data.dataset].framed
-    if data.fit == "tiles" and (not pictures or is_packed(None if data.source is None else str(data.source))):
+    ready_made = not pictures or any(map(is_packed, data.sources))
+    if data.fit == "tiles" and ready_made:
         raise UsageError("data.fit", "'tiles' is for picture files, and these images are ready-made", "leave it out")
+    if data.frames == "all" and ready_made:
+        raise UsageError("data.frames", "'all' is for picture files, and these images are ready-made", "leave it out")
     if data.scale != 1 and data.fit != "tiles":
         why = f"{data.scale:g} has no effect with data.fit '{data.fit}', which scales by itself"
         raise UsageError("data.scale", why, "leave it out, or set data.fit to 'tiles'")

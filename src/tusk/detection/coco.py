@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tusk.detection.records import Instance, Record
+from tusk.names import as_text
 
 
 def coco_image(record: Record, image_id: int) -> dict[str, Any]:
-    return {"id": image_id, "file_name": record.image, "width": record.width, "height": record.height}
+    image = {"id": image_id, "file_name": as_text(record.image), "width": record.width, "height": record.height}
+    # Beyond COCO: its count is a lower bound, for every keypoint was used.
+    return {**image, "at_limit": True} if record.limits.at_limit else image
 
 
 def coco_annotation(record: Record, one: Instance, image_id: int, annotation_id: int) -> dict[str, Any]:

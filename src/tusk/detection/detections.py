@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -24,7 +24,7 @@ Int64Array = npt.NDArray[np.int64]
 UInt16Array = npt.NDArray[np.uint16]
 Which = slice | list[int] | list[bool] | npt.NDArray[np.bool_] | npt.NDArray[np.integer[Any]]
 
-COLUMNS = ("image", "instance", "type", "x", "y", "score", "gain", "probability")
+COLUMNS = ("image", "instance", "type", "x", "y", "score", "gain", "probability", "size")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +40,7 @@ class Detection:
     probability: float
     descriptor: FloatArray  # (C,)
     mask: BoolArray | None  # (H, W)
+    size: float = 1.0  # diameter in pixels, as far as the model knows it: see `Detections.size`
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,14 @@ class Detections:
     descriptor: FloatArray  # (N, C) of length 1
     instance: Int64Array  # (N,) its number in the picture, which it keeps when others are filtered out
     mask_map: UInt16Array | None = None  # (H, W): 0 for the background, else 1 + the instance of that pixel
+    size: FloatArray | None = (
+        None  # (N,) diameter in pixels; None where the model learns no sizes: then it is `box_side`
+    )
     box_side: float = 1.0  # side in pixels of the square that is the box of a detection without a mask
+    limit: int | None = None  # at most how many there could be in this picture
+    at_limit: bool = False  # every one of those was used: there may be more things in the picture
+    tiled: bool = False  # found in tiles; a tile that used all of its keypoints is at the limit, too
+    resolution: float = 1.0  # pixels of the picture in one of the network's feature map
 
     @property
     def mask(self) -> BoolArray | None:
@@ -85,10 +93,8 @@ class Detections:
             return self._one(int(which))
         if not isinstance(which, slice):
             which = np.asarray(which) if len(which) else np.zeros(0, np.int64)
-        return Detections(
-            source=self.source,
-            width=self.width,
-            height=self.height,
+        return replace(
+            self,
             xy=self.xy[which],
             type=self.type[which],
             score=self.score[which],
@@ -96,8 +102,7 @@ class Detections:
             probability=self.probability[which],
             descriptor=self.descriptor[which],
             instance=self.instance[which],
-            mask_map=self.mask_map,
-            box_side=self.box_side,
+            size=None if self.size is None else self.size[which],
         )
 
     def _one(self, place: int) -> Detection:
@@ -112,6 +117,7 @@ class Detections:
             probability=float(self.probability[place]),
             descriptor=self.descriptor[place],
             mask=None if self.mask_map is None else np.asarray(self.mask_map == instance + 1),
+            size=self.box_side if self.size is None else float(self.size[place]),
         )
 
     def filter(
@@ -174,9 +180,10 @@ class Detections:
         )
 
     def plot(self, image: OneImage) -> Image.Image:
-        """The picture with a dot and the type's number for each, and masks tinted where there are any.
+        """The picture with a dot and the type's number for each, the count in a corner, and masks tinted.
 
-        A small picture is enlarged by a whole factor, so that the numbers can be read; a large one is shrunk.
+        Dots and numbers grow with the picture. A small one is enlarged by a whole factor, so that numbers can be read;
+        one of more than 4,096 pixels across is shrunk.
         """
         from tusk.detection.draw import draw_detections
 
@@ -184,9 +191,8 @@ class Detections:
 
     def _without_masks(self) -> Iterator[Detection]:
         """A mask for each would be made only to be thrown away."""
-        without = Detections(**{**vars(self), "mask_map": None})
-        return iter(without)
+        return iter(replace(self, mask_map=None))
 
 
-def _numbers(one: Detection) -> tuple[float, float, float, float, float]:
-    return one.x, one.y, one.score, one.gain, one.probability
+def _numbers(one: Detection) -> tuple[float, float, float, float, float, float]:
+    return one.x, one.y, one.score, one.gain, one.probability, one.size

@@ -1,9 +1,9 @@
 """What a run over many files has done and still has to do, kept on disk so that any process may die at any moment.
 
     FOLDER/manifest.json        what is to be done, and at last that it is done
-    FOLDER/parts/files.jsonl    the files, one path to a line
+    FOLDER/parts/files.jsonl    the files, one path to a line, with the number of the frame where they have several
     FOLDER/parts/000012.jsonl   the records of files 12 x part to 13 x part - 1, written whole
-    FOLDER/parts/lock           one byte of it is locked for every part that a process is at work on
+    FOLDER/parts/locks/         a file for every part, which is locked while a process is at work on it
 
 The files fall into parts in one way only, however many processes share them: a part has the same result whoever makes
 it. Locks of processes that died are gone, so that nobody ever waits for them.
@@ -15,21 +15,21 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
-from tusk.data.sources import Source
+from tusk.data.sources import PictureFile, Source
 from tusk.detection.records import Record, Totals
 from tusk.errors import DataError, UsageError
-from tusk.io import ByteLocks, atomic_file, atomic_write
+from tusk.io import FileLocks, atomic_file, atomic_write
 
 _NAME = "manifest.json"
-# Bytes of the lock file far beyond those of the parts.
-_BEGIN, _END = 1 << 40, 1 << 41
+_BEGIN, _END = "begin", "end"  # the locks that are not of a part
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,15 @@ def part_size(files: int) -> int:
 
 
 def checksum(source: Source) -> str:
-    """Over all paths of the source, in order."""
+    """Over all paths of the source, in order, and over the frames where those are pictures of their own."""
     digest = hashlib.sha256()
-    for file in source.files:
-        digest.update(os.fsencode(file) + b"\0")
+    for file, frame in source.pictures:
+        digest.update(os.fsencode(file) + b"\0" + (b"" if frame is None else b"%d\0" % frame))
     return digest.hexdigest()
 
 
 class Ledger:
-    """The parts of one run."""
+    """The parts of one run; use it in a `with` block, or close it."""
 
     def __init__(self, folder: Path, source: Source, manifest: Manifest) -> None:
         self._folder, self._parts, self._manifest = folder, folder / "parts", manifest
@@ -83,15 +83,32 @@ class Ledger:
         except (FileExistsError, NotADirectoryError, PermissionError) as error:
             why = f"the folder cannot be made ({error.strerror})"
             raise UsageError(str(folder), why, "name another one") from error
-        self._locks = ByteLocks(self._parts / "lock")
-        with self._locks.held(_BEGIN):
-            if not self._check(anew=False):
-                with atomic_file(self._parts / "files.jsonl") as file:
-                    for path in source.files:
-                        file.write(json.dumps(str(path)).encode() + b"\n")
-                manifest.write(folder)
-            elif self.totals() is not None:
-                self._clear()
+        self._locks = FileLocks(self._parts / "locks")
+        try:
+            with self._locks.held(_BEGIN):
+                if not self._check(anew=False):
+                    with atomic_file(self._parts / "files.jsonl") as file:
+                        for path, frame in source.pictures:
+                            entry = str(path) if frame is None else [str(path), frame]
+                            file.write(json.dumps(entry).encode() + b"\n")
+                    manifest.write(folder)
+                elif self.totals() is not None:
+                    self._clear()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Give up all locks; nothing more can be done with the ledger."""
+        self._locks.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def totals(self) -> Totals | None:
         """What was found, once the run is complete."""
@@ -104,7 +121,7 @@ class Ledger:
         if stored is None:
             # A kill before the manifest was written leaves these.
             foreign = _names(self._folder) - {"parts", f".{_NAME}.part"}
-            foreign |= _names(self._parts) - {"lock", "files.jsonl", ".files.jsonl.part"}
+            foreign |= _names(self._parts) - {"locks", "files.jsonl", ".files.jsonl.part"}
             if anew and foreign:
                 raise UsageError(str(self._folder), "the folder is not empty", "name a new one, or delete it")
             return False
@@ -115,7 +132,7 @@ class Ledger:
             raise UsageError(str(self._folder), why, "name a new folder, or delete it")
         return True
 
-    def open_parts(self, shard: int, shards: int) -> Iterator[tuple[int, list[Path]]]:
+    def open_parts(self, shard: int, shards: int) -> Generator[tuple[int, list[PictureFile]], None, None]:
         """The parts of this shard that nobody has done or is at work on, each locked until the next is asked for."""
         manifest = self._manifest
         if self.totals() is not None:
@@ -138,7 +155,7 @@ class Ledger:
                         continue
                     if self.totals() is not None:
                         return  # another process has finished all and taken the parts away
-                    yield part, [Path(json.loads(name)) for name in names]
+                    yield part, [_picture(json.loads(name)) for name in names]
                 finally:
                     self._locks.release(part)
 
@@ -169,6 +186,8 @@ class Ledger:
         """Inside, no other process ends the run; whether it is to be ended now: all done, but not yet complete."""
         with self._locks.held(_END):
             yield self.totals() is None and self.done() == self._manifest.files
+        if self.totals() is not None:
+            self._clear()  # waiting for the lock may have made the folder again after another process had ended the run
 
     def finish(self, totals: Totals) -> None:
         """The results are written: say so, and take the parts away."""
@@ -207,9 +226,14 @@ def read_manifest(folder: Path) -> Manifest | None:
     try:
         values: dict[str, Any] = json.loads(path.read_bytes())
         totals = values.pop("totals")
-        return Manifest(**values, totals=None if totals is None else Totals(**totals))
+        return Manifest(**values, totals=None if totals is None else Totals.from_json(totals))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(str(folder), "it holds other results", "name a new folder, or delete it") from error
+
+
+def _picture(entry: str | list[Any]) -> PictureFile:
+    path, frame = (entry, None) if isinstance(entry, str) else entry
+    return PictureFile(Path(path), frame)
 
 
 def _names(folder: Path) -> set[str]:

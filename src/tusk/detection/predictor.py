@@ -14,19 +14,22 @@ from torch import Tensor
 
 from tusk.config import DetectionConfig
 from tusk.data.framing import FittedPicture, Frame, Placement, fit_picture
-from tusk.data.images import read_picture
+from tusk.data.images import read_frames, read_picture
 from tusk.detection.detections import Detections
+from tusk.detection.footprint import detection_bytes
 from tusk.detection.inputs import OneImage, each, is_one, to_picture
 from tusk.detection.masks import mask_map
 from tusk.detection.pipeline import BatchDetections, Owned, detect_batch
 from tusk.detection.settings import settings_of
 from tusk.detection.tiling import Tile, cut_tiles, in_original, join
-from tusk.errors import UsageError
+from tusk.errors import DataError, UsageError
+from tusk.machine_memory import check_fits
 from tusk.model.keypoints import most_peaks
 from tusk.model.storage import StoredModel
 
 BATCH = 8
 _CROWD = 2.0
+_LARGEST_TILE = 384
 _MOST = 65_535  # instances that a mask map can tell apart
 
 
@@ -40,7 +43,7 @@ class Predictor:
         self,
         model: StoredModel,
         keypoints: int | None = None,
-        min_score: float = 0.0,
+        min_score: float | None = None,
         min_gain: float | None = None,
         batch: int = BATCH,
         detection: DetectionConfig | None = None,
@@ -58,6 +61,21 @@ class Predictor:
         """The least gain of a detection."""
         return self.settings.min_gain
 
+    def check_memory(self, pictures: int) -> None:
+        """Refuse, before so many pictures are read, what cannot fit in the memory that is free."""
+        config, size = self._config, self._config.data.size
+        keypoints, images = self.settings.keypoints, min(self._batch, pictures)
+        if self._in_tiles:  # one picture may give many
+            size = self._largest_tile
+            keypoints = math.ceil(_CROWD * self._trained_keypoints(size * size))
+            images = self._tiles_at_once(size * size)
+        room = self._room(size, size)
+        need = detection_bytes(config.model, size, images, min(keypoints, room))
+        if images > 1:
+            check_fits(need, f"--batch {self._batch}", "give a smaller one")
+        else:
+            check_fits(need, f"images of {size}x{size} pixels", "end other programs, or give fewer --keypoints")
+
     def detect(self, images: OneImage | Iterable[OneImage]) -> Detections | list[Detections]:
         """One picture -> its detections, several -> a list of them."""
         found = list(self.stream(images))
@@ -74,10 +92,19 @@ class Predictor:
                 waiting = []
         yield from self.detect_fitted(waiting)
 
-    def fit_file(self, path: Path, name: str) -> FittedPicture:
-        """Read a file as the network wants it; what cannot be read is a DataError."""
-        picture = read_picture(path, smallest_side=self._smallest_side)
-        return fit_picture(picture, name, self._config.data, self._config.model.multiple)
+    def fit_file(
+        self, path: Path, names: Sequence[str], frames: Sequence[int | None]
+    ) -> list[FittedPicture | DataError]:
+        """Read a file as the network wants it, or these frames of it, under these names; or what is wrong with each."""
+        data, least = self._config.data, self._config.model.multiple
+        numbers = [frame for frame in frames if frame is not None]
+        called = dict(zip(numbers, names, strict=False))
+        try:
+            if numbers:
+                return read_frames(path, numbers, lambda frame, one: fit_picture(one, called[frame], data, least))
+            return [fit_picture(read_picture(path, smallest_side=self._smallest_side), names[0], data, least)]
+        except DataError as error:
+            return [error] * len(names)
 
     @property
     def _smallest_side(self) -> int | None:
@@ -87,7 +114,8 @@ class Predictor:
     @property
     def _apart(self) -> float:
         """What two tiles find closer than this is one object: so are peaks within half a window of each other."""
-        return self.settings.window / 2
+        sizes = self._config.model.sizes
+        return self.settings.window / 2 if sizes is None else sizes[0]
 
     @property
     def _in_tiles(self) -> bool:
@@ -96,7 +124,7 @@ class Predictor:
     def detect_fitted(self, pictures: Sequence[FittedPicture]) -> list[Detections]:
         """What is in each of the pictures, in their order; those of one size go through the network together."""
         if self._in_tiles:
-            return [self._detect_in_tiles(picture) for picture in pictures]
+            return [self._detect_in_tiles(picture, self._tile(picture)) for picture in pictures]
         found: list[Detections | None] = [None] * len(pictures)
         for places in self._batches(pictures):
             together = [pictures[place] for place in places]
@@ -108,25 +136,52 @@ class Predictor:
         """Side of the square that is the box of an object without a mask, in the picture's pixels."""
         return self.settings.window * max(picture.frame.placement.scale)
 
-    def _detect_in_tiles(self, picture: FittedPicture) -> Detections:
-        """A picture of any size in tiles of training's size; K is for each tile, and the picture's is in proportion."""
-        size, trained = self._config.data.size, self._config.model.keypoints
+    def _described(self, found: Detections, picture: FittedPicture) -> Detections:
+        """With what the picture's scale says about sizes."""
+        resolution = self._config.model.stride * max(picture.frame.placement.scale)
+        return replace(found, box_side=self._box_side(picture), resolution=resolution)
+
+    def _tile(self, picture: FittedPicture) -> tuple[int, int]:
+        """Height and width of its tiles: as in training, or larger where what is found does not depend on that."""
+        side, frame = self._largest_tile, picture.frame
+        if self._config.model.norm != "channel":
+            return side, side
+        # Half of a tile is overlap: of larger ones fewer are needed.
+        return min(frame.height, side), min(frame.width, side)
+
+    @property
+    def _largest_tile(self) -> int:
+        size = self._config.data.size
+        return max(size, _LARGEST_TILE) if self._config.model.norm == "channel" else size
+
+    def _trained_keypoints(self, area: int) -> int:
+        """The model's own number, for so many pixels."""
+        return math.ceil(self._config.model.keypoints * area / self._config.data.size**2)
+
+    def _tiles_at_once(self, area: int) -> int:
+        """Tiles of so many pixels that take no more memory together than a batch of training's size."""
+        return max(1, self._batch * self._config.data.size**2 // area)
+
+    def _detect_in_tiles(self, picture: FittedPicture, size: tuple[int, int]) -> Detections:
+        """A picture of any size in tiles; K is for a tile of training's size, and the picture's is in proportion."""
+        area = size[0] * size[1]
+        trained, at_once = self._trained_keypoints(area), self._tiles_at_once(area)
         height, width = picture.frame.height, picture.frame.width
         tiles = cut_tiles(height, width, size)
-        alone = Frame(size, size, Placement(0, 0, size, size, 0, 0, size, size))
-        shares = height * width / size**2
+        alone = Frame(*size, Placement(0, 0, size[1], size[0], 0, 0, size[1], size[0]))
+        shares = height * width / area
         most = min(self._keypoints or math.ceil(trained * shares), _MOST)
         # Objects are not spread evenly: a tile in a crowd holds more than its share.
         each = math.ceil(_CROWD * max(trained, most / shares))
         found: list[Detections] = []
-        for start in range(0, len(tiles), self._batch):
-            part = tiles[start : start + self._batch]
+        for start in range(0, len(tiles), at_once):
+            part = tiles[start : start + at_once]
             pictures = [
-                FittedPicture(picture.source, size, size, alone, tile.of(picture.pixels, size)) for tile in part
+                FittedPicture(picture.source, size[1], size[0], alone, tile.of(picture.pixels, size)) for tile in part
             ]
             found += self._run(pictures, each, self._owned_by(part))
         joined = join(found, tiles, height, width, self._apart, most)
-        return replace(in_original(joined, picture), box_side=self._box_side(picture))
+        return self._described(in_original(joined, picture), picture)
 
     def _owned_by(self, tiles: Sequence[Tile]) -> Owned:
         """Which places each tile answers for: the gains of others' keypoints need not be computed here."""
@@ -146,21 +201,28 @@ class Predictor:
             for start in range(0, len(places), self._batch):
                 yield places[start : start + self._batch]
 
+    def _room(self, height: int, width: int) -> int:
+        """How many keypoints fit: more than lie between each other's windows cannot be found anyway."""
+        model = self._config.model
+        window = model.window_on_map(self.settings.window)
+        return most_peaks(-(-height // model.stride), -(-width // model.stride), window)
+
     def _run(
         self, pictures: Sequence[FittedPicture], keypoints: int, owned: Owned | None = None
     ) -> Iterator[Detections]:
         """The pictures have one size; they may be tiles of a larger one."""
-        frame, model = pictures[0].frame, self._config.model
-        # More than fit between each other's windows cannot be found anyway.
-        window = model.window_on_map(self.settings.window)
-        room = most_peaks(-(-frame.height // model.stride), -(-frame.width // model.stride), window)
+        frame = pictures[0].frame
+        room = self._room(frame.height, frame.width)
         settings = replace(self.settings, keypoints=min(keypoints, room))
         pixels = torch.from_numpy(np.stack([picture.pixels for picture in pictures]))  # (B, H, W, 3)
         device = next(self._network.parameters()).device
         images = pixels.permute(0, 3, 1, 2).to(device, torch.float32) / 255
         detections = detect_batch(self._network, images, settings, owned)
+        detections.check_numbers()
         for place, picture in enumerate(pictures):
-            yield replace(_in_original(picture, detections, place), box_side=self._box_side(picture))
+            found = self._described(_in_original(picture, detections, place), picture)
+            # Where there is no room for more, asking for more would change nothing.
+            yield replace(found, limit=keypoints, at_limit=bool(detections.full[place]) and keypoints < room)
 
 
 def _in_original(picture: FittedPicture, found: BatchDetections, place: int) -> Detections:
@@ -183,6 +245,7 @@ def _in_original(picture: FittedPicture, found: BatchDetections, place: int) -> 
         descriptor=_array(found.descriptors[place])[kept],
         instance=np.flatnonzero(kept),
         mask_map=masks,
+        size=None if found.size is None else _array(found.size[place])[kept] * max(picture.frame.placement.scale),
     )
 
 

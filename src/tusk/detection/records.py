@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tusk.detection.detections import Detection, Detections
+from tusk.detection.limits import Limits, limits_of
 from tusk.detection.rle import packed, run_lengths
+
+PICTURES = ("masks", "overlays")  # the folders of the pictures that are made of each picture
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,7 @@ class Instance:
     score: float
     gain: float
     probability: float
+    size: float
     box: tuple[float, float, float, float]  # left, top, width, height, from the picture's top-left corner
     area: float
     mask: str | None  # packed run lengths
@@ -37,6 +42,8 @@ class Record:
     height: int = 0
     found: tuple[Instance, ...] = ()
     why: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    unwritten: str | None = None  # why its mask or overlay could not be written
 
     def to_line(self) -> bytes:
         return json.dumps(asdict(self)).encode() + b"\n"
@@ -45,7 +52,15 @@ class Record:
     def from_line(line: bytes) -> Record:
         values: dict[str, Any] = json.loads(line)
         found = (Instance(**{**one, "box": tuple(one["box"])}) for one in values.pop("found"))
-        return Record(**values, found=tuple(found))
+        limits = Limits.from_json(values.pop("limits"))
+        return Record(**values, found=tuple(found), limits=limits)
+
+    def counts(self, types: int) -> list[int]:
+        """How many of each type were found."""
+        numbers = [0] * types
+        for one in self.found:
+            numbers[one.type] += 1
+        return numbers
 
 
 @dataclass(frozen=True)
@@ -55,16 +70,37 @@ class Totals:
     pictures: int
     unreadable: int
     instances: int
+    types: tuple[int, ...] = ()  # of each type
+    empty: int = 0  # pictures without any
+    limits: Limits = field(default_factory=Limits)
+    unwritten: int = 0  # pictures whose mask or overlay could not be written
+
+    @staticmethod
+    def from_json(values: Mapping[str, Any]) -> Totals:
+        limits = Limits.from_json(values["limits"])
+        return Totals(**{**values, "types": tuple(values["types"]), "limits": limits})
+
+
+def found_words(totals: Totals) -> str:
+    """One sentence: how many things in how many pictures, and how many of each type that there are any of."""
+    used = [f"{count:,} of type {number}" for number, count in enumerate(totals.types) if count]
+    listed = f": {', '.join(used)}" if len(totals.types) > 1 and used else ""
+    without = f" {_number(totals.empty, 'picture')} had none." if totals.empty and totals.instances else ""
+    return f"Found {_number(totals.instances, 'thing')} in {_number(totals.pictures, 'picture')}{listed}.{without}"
+
+
+def _number(count: int, word: str) -> str:
+    return f"1 {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def record_of(detections: Detections, side: float) -> Record:
     """`side` is how many of the picture's pixels an object without a mask is taken to be wide and high."""
     found = tuple(_instance(one, detections, side) for one in detections)
-    return Record(detections.source, detections.width, detections.height, found)
+    return Record(detections.source, detections.width, detections.height, found, limits=limits_of(detections))
 
 
 def _instance(one: Detection, picture: Detections, side: float) -> Instance:
-    box, mask = _box_around(one, picture, side), None
+    box, mask = _box_around(one, picture, side if picture.size is None else one.size), None
     area = box[2] * box[3]
     if one.mask is not None and one.mask.any():  # an object may be wholly covered by others
         rows, columns = np.flatnonzero(one.mask.any(1)), np.flatnonzero(one.mask.any(0))
@@ -79,6 +115,7 @@ def _instance(one: Detection, picture: Detections, side: float) -> Instance:
         score=_rounded(one.score, 4),
         gain=_rounded(one.gain, 4),
         probability=_rounded(one.probability, 4),
+        size=_rounded(one.size, 2),
         box=box,
         area=_rounded(area, 2),
         mask=mask,

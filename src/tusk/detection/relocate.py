@@ -41,12 +41,17 @@ def relocate_keypoints(network: Network, images: Tensor, output: Output, most: i
     for one in range(len(images)):
         part = slice(one, one + 1)
         parts.append(_relocate_in(network, images[part], _of(output, part), gain[part], most, window))
-    joined = {field.name: torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Output)}
+    joined = {name: torch.cat([getattr(part, name) for part in parts]) for name in _names(output)}
     return Output(**joined)
 
 
 def _of(output: Output, part: slice) -> Output:
-    return Output(**{field.name: getattr(output, field.name)[part] for field in fields(Output)})
+    return Output(**{name: getattr(output, name)[part] for name in _names(output)})
+
+
+def _names(output: Output) -> list[str]:
+    """The fields that there are: the networks that this is for learn no sizes."""
+    return [field.name for field in fields(Output) if getattr(output, field.name) is not None]
 
 
 def _relocate_in(network: Network, image: Tensor, first: Output, gain: Tensor, most: int, window: int) -> Output:
@@ -136,5 +141,5 @@ def _best_first(output: Output) -> Output:
     """One image's keypoints in the order of their scores again."""
     order = output.score[0].argsort(descending=True, stable=True)
     whole = {"feature_map", "score_map", "reconstruction"}
-    names = [field.name for field in fields(Output) if field.name not in whole]
+    names = [name for name in _names(output) if name not in whole]
     return replace(output, **{name: getattr(output, name)[:, order] for name in names})

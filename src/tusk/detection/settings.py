@@ -23,6 +23,8 @@ class DetectionSettings:
     merge_fragments_above: float | None = None
     min_score: float = 0.0
     min_gain: float = 0.0
+    min_explained: float = 0.0
+    blob_candidates: float | None = None
 
     def __post_init__(self) -> None:
         if self.keypoints < 1:
@@ -34,7 +36,7 @@ class DetectionSettings:
 
     def every_keypoint(self) -> DetectionSettings:
         """The same with nothing left out for its score or gain."""
-        return replace(self, min_score=0.0, min_gain=-math.inf)
+        return replace(self, min_score=0.0, min_gain=-math.inf, min_explained=-math.inf)
 
 
 def settings_from(config: Config, least_gain: float | None = None) -> DetectionSettings:
@@ -50,14 +52,17 @@ def settings_from(config: Config, least_gain: float | None = None) -> DetectionS
         relocate_keypoints=detection.relocate_keypoints,
         mask_tolerance=detection.mask_tolerance,
         merge_fragments_above=detection.merge_fragments_above,
+        min_score=detection.min_score,
         min_gain=-math.inf if known is None else known,
+        min_explained=detection.min_explained,
+        blob_candidates=detection.blob_candidates,
     )
 
 
 def settings_of(
     model: StoredModel,
     keypoints: int | None = None,
-    min_score: float = 0.0,
+    min_score: float | None = None,
     min_gain: float | None = None,
     detection: DetectionConfig | None = None,
 ) -> DetectionSettings:
@@ -70,7 +75,7 @@ def settings_of(
     return replace(
         settings,
         keypoints=settings.keypoints if keypoints is None else keypoints,
-        min_score=min_score,
+        min_score=settings.min_score if min_score is None else min_score,
         min_gain=settings.min_gain if min_gain is None else min_gain,
     )
 

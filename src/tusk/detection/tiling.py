@@ -39,10 +39,10 @@ class Tile:
     across: Span
     down: Span
 
-    def of(self, pixels: UInt8Array, size: int) -> UInt8Array:
-        """pixels (H, W, 3) of the picture -> (size, size, 3)."""
+    def of(self, pixels: UInt8Array, size: tuple[int, int]) -> UInt8Array:
+        """pixels (H, W, 3) of the picture -> (height, width, 3) of that size."""
         top, left = self.down.start, self.across.start
-        return pixels[top : top + size, left : left + size]
+        return pixels[top : top + size[0], left : left + size[1]]
 
     def owns(self, xy: FloatArray, apart: float) -> BoolArray:
         """xy (N, 2) in the tile's pixels -> (N,) bool: whether they lie in its own part, or just beyond.
@@ -56,10 +56,10 @@ class Tile:
         return np.asarray(((xy >= low) & (xy < high)).all(1))
 
 
-def cut_tiles(height: int, width: int, size: int) -> list[Tile]:
-    """Tiles that cover a picture, no side of which is below `size`, and overlap by half or more: an object at the edge
-    of a tile's own part is still wholly inside the tile."""
-    across, down = _spans(width, size), _spans(height, size)
+def cut_tiles(height: int, width: int, size: tuple[int, int]) -> list[Tile]:
+    """Tiles of that height and width that cover a picture, no side of which is below it, and overlap by half or more:
+    an object at the edge of a tile's own part is still wholly inside the tile."""
+    across, down = _spans(width, size[1]), _spans(height, size[0])
     return [Tile(column, row) for row in down for column in across]
 
 
@@ -77,7 +77,7 @@ def join(
     """What was found in each tile, in its pixels -> what is in the picture, in the picture's, best score first.
 
     What two tiles both own, closer than `apart`, is one object: that of the larger gain. Of more than `most`
-    the largest gains stay.
+    the largest gains stay; the picture is then at its limit, as it is where one of its tiles was.
     """
     offsets = [np.array([tile.across.start, tile.down.start], np.float64) for tile in tiles]
     moved = [
@@ -90,7 +90,9 @@ def join(
     ]
     every = _together(own, height, width)
     every = every[np.argsort(-every.gain, kind="stable")]
-    every = every[_first_of_each(every.xy, apart)][:most]
+    every = every[_first_of_each(every.xy, apart)]
+    at_limit = len(every) >= most or any(found_in_tile.at_limit for found_in_tile in found_in_tiles)
+    every = replace(every[:most], limit=most, at_limit=at_limit, tiled=True)
     every = every[np.argsort(-every.score, kind="stable")]
     every = replace(every, instance=np.arange(len(every)))
     if any(found_in_tile.mask_map is None for found_in_tile in found_in_tiles):
@@ -113,6 +115,7 @@ def _together(found_in_tiles: Sequence[Detections], height: int, width: int) -> 
         probability=joined("probability"),
         descriptor=joined("descriptor"),
         instance=joined("instance"),
+        size=None if found_in_tiles[0].size is None else joined("size"),
     )
 
 
@@ -156,7 +159,8 @@ def in_original(found: Detections, picture: FittedPicture) -> Detections:
         rows = placement.to_network(np.stack([np.zeros(height), np.arange(height)], 1))[:, 1]
         masks = found.mask_map[_nearest(rows, found.height)][:, _nearest(columns, found.width)]
         masks[~np.isin(masks, 1 + found.instance[inside])] = 0
-    return replace(found, width=width, height=height, xy=xy, mask_map=masks)[inside]
+    size = None if found.size is None else found.size * max(placement.scale)
+    return replace(found, width=width, height=height, xy=xy, mask_map=masks, size=size)[inside]
 
 
 def _nearest(places: FloatArray, side: int) -> Int64Array:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
 from tusk.data.dataset import Truth
 from tusk.data.datasets.h36m import JOINT_NAMES, swap_left_right
 from tusk.data.synthetic.faces.shape import LANDMARKS
-from tusk.detection.pipeline import BatchDetections, detect_batch
+from tusk.detection.pipeline import BatchDetections, detect_batch, join_slots
 from tusk.detection.settings import DetectionSettings
 from tusk.errors import DataError
 from tusk.evaluation.counts import count_figures
@@ -69,7 +68,9 @@ class Job:
     def detect(self, images: Tensor) -> BatchDetections:
         """images (B, 3, H, W) in [0, 1]."""
         device = next(self.model.network.parameters()).device
-        return detect_batch(self.model.network, images.to(device), self.settings)
+        found = detect_batch(self.model.network, images.to(device), self.settings)
+        found.check_numbers()
+        return found
 
     @property
     def gain_note(self) -> str:
@@ -90,7 +91,7 @@ def find_points(job: Job, sample: Sample, words: str) -> Points:
         types.append(detections.type.cpu())
         kept.append(detections.kept.cpu())
         truths += batch.truths
-    return Points(torch.cat(xy).double().numpy(), torch.cat(types).numpy(), torch.cat(kept).numpy(), tuple(truths))
+    return Points(join_slots(xy).double().numpy(), join_slots(types).numpy(), join_slots(kept).numpy(), tuple(truths))
 
 
 def measure_digits(job: Job) -> Measured:

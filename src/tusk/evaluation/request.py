@@ -23,7 +23,7 @@ class EvaluationRequest:
     keypoints: int | None = None
     seed: int = 0
     batch: int = 50
-    min_score: float = 0.0
+    min_score: float | None = None
     min_gain: float | None = None  # None: the model's own, as in `tusk detect`
     detection: DetectionConfig | None = None  # in place of the model's own settings
 

@@ -11,12 +11,13 @@ from tusk.data.sources import Source
 from tusk.detection.batch import Batch
 from tusk.detection.draw import overlay_png
 from tusk.detection.ledger import Ledger, Manifest, checksum, part_size
+from tusk.detection.limits import limit_remarks
 from tusk.detection.predictor import Predictor
 from tusk.detection.records import Totals
 from tusk.errors import UsageError
-from tusk.export.csv import read_rows
+from tusk.export.csv import read_counts, read_rows
 from tusk.export.results import write_results
-from tusk.folders import new_folder
+from tusk.folders import new_folder, short_folder
 from tusk.model.storage import StoredModel
 
 
@@ -45,6 +46,15 @@ class FileResults:
         """Those of detections.csv, with numbers as numbers."""
         return read_rows(self.folder / "detections.csv")
 
+    def counts(self) -> Iterator[dict[str, str | int]]:
+        """A row for each picture that could be read: image, total, and how many of each type (those of counts.csv)."""
+        return read_counts(self.folder / "counts.csv")
+
+    @property
+    def remarks(self) -> list[str]:
+        """Which limits the counts met: keypoints that ran out, things too close together or too small."""
+        return [] if self.totals is None else limit_remarks(self.totals.limits, self.min_gain)
+
 
 def detect_files(
     model: StoredModel,
@@ -65,6 +75,7 @@ def detect_files(
     config = model.config.model
     if options.masks and config.decode != "layers":
         raise UsageError("--masks", "this model has no layers, so it knows no masks", "leave it out")
+    predictor.check_memory(len(source.files))
     manifest = Manifest(
         version=version,
         model=model.fingerprint(),
@@ -79,34 +90,36 @@ def detect_files(
         **settings,
     )
     folder = _folder(options, source.name)
-    ledger = Ledger(folder, source, manifest)
-    started(folder)
-    batch = Batch(
-        predictor=predictor,
-        source=replace(source, files=()),  # they are in the ledger: memory does not grow with their number
-        files=manifest.files,
-        folder=folder,
-        ledger=ledger,
-        batch=options.batch,
-        types=config.types,
-        write_results=write_results,
-        shard=options.share[0],
-        shards=options.share[1],
-        masks=options.masks,
-        draw=overlay_png if options.overlays else None,
-    )
-    return FileResults(folder, manifest.files, batch.run(progress) or ledger.totals(), predictor.min_gain)
+    with Ledger(folder, source, manifest) as ledger:
+        started(folder)
+        batch = Batch(
+            predictor=predictor,
+            source=replace(
+                source, files=(), frames=()
+            ),  # they are in the ledger: memory does not grow with their number
+            files=manifest.files,
+            folder=folder,
+            ledger=ledger,
+            batch=options.batch,
+            types=config.types,
+            write_results=write_results,
+            shard=options.share[0],
+            shards=options.share[1],
+            masks=options.masks,
+            draw=overlay_png if options.overlays else None,
+        )
+        return FileResults(folder, manifest.files, batch.run(progress) or ledger.totals(), predictor.min_gain)
 
 
 def _folder(options: FileOptions, name: str) -> Path:
     """Where the results go: a new folder, or to resume that of the latest run."""
     if options.out is None:
-        wanted = Path("runs/detect") / name
+        wanted = short_folder(Path("runs/detect") / name)
         fresh = new_folder(wanted)
         if not options.resume:
             return fresh
-        number = int(fresh.name.removeprefix(f"{name}-")) - 1 if fresh != wanted else 0
-        latest = wanted if number < 2 else wanted.with_name(f"{name}-{number}")
+        number = int(fresh.name.removeprefix(f"{wanted.name}-")) - 1 if fresh != wanted else 0
+        latest = wanted if number < 2 else wanted.with_name(f"{wanted.name}-{number}")
     else:
         latest = options.out
     if options.resume and not (latest / "manifest.json").is_file():

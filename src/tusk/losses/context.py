@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tusk.config import Config, value_at
+from tusk.geometry.foreground import flat_foreground
 from tusk.geometry.warp import Warp
 from tusk.losses.foreground import background_residual, on_background
 from tusk.losses.quantisation import vector_quantisation
@@ -104,7 +105,9 @@ class StepContext:
             background = self.network.background(self.images)
             if background is None:
                 return None
-            return background_residual(self.images, background, self.network.config.stride)
+            model = self.network.config
+            measure = flat_foreground if model.background == "flat" else background_residual
+            return measure(self.images, background, model.stride)
 
     @cached_property
     def uniform(self) -> Tensor:

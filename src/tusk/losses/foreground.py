@@ -22,7 +22,7 @@ _ON_BACKGROUND = 0.2  # residual at the most where there is only background: a q
 class ForegroundConfig(LossSettings):
     """Scores should be high where the background alone does not explain the image."""
 
-    window: Annotated[int, Field(ge=3)] | None = None
+    window: Annotated[int, Field(ge=3, le=4095)] | None = None
     """The residual is blurred over a window of this many image pixels; None: over `model.window`."""
 
     def refusal(self, model: ModelConfig) -> str | None:
@@ -47,8 +47,9 @@ def background_residual(image: Tensor, background: Tensor, stride: int) -> Tenso
     The squared difference as a share of itself and the image's mean: near 1 on objects, near 0 on the background, and
     a pale object still counts beside a bright one.
     """
-    error = (image - background).square().mean(1, keepdim=True)
-    error = F.avg_pool2d(error, stride, ceil_mode=True)  # (B, 1, H/s, W/s)
+    error = F.avg_pool2d(
+        (image - background).square().mean(1, keepdim=True), stride, ceil_mode=True
+    )  # (B, 1, H/s, W/s)
     return error / (error + error.mean((1, 2, 3), keepdim=True) + 1e-8)
 
 

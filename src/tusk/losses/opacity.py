@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import torch.nn.functional as F
 from torch import Tensor
 
 from tusk.config import LossSettings, ModelConfig, Schedule, value_at
@@ -21,6 +22,9 @@ class OpacityConfig(LossSettings):
     """Weight of cover x (1 - cover): a pixel should belong to the background or to layers, not half to each. On black,
     a dim pixel could otherwise be reconstructed as a bright one that is mostly transparent."""
 
+    on_background: bool = False
+    """Count only what layers cover of the background: on a thing they may be as opaque as they like."""
+
     def is_used(self) -> bool:
         return self.weight != 0 or self.binarity != 0
 
@@ -37,11 +41,16 @@ class Opacity(Loss[OpacityConfig]):
         return self.weight(progress) > 0 or value_at(self.settings.binarity, progress) > 0
 
     def forward(self, step: StepContext) -> Tensor:
-        assert step.decoded.cover is not None  # as `refusal` has it
+        cover = step.decoded.cover
+        assert cover is not None and step.residual is not None  # as `refusal` has it
         binarity = value_at(self.settings.binarity, step.progress)
-        return opacity_loss(step.decoded.cover, self.weight(step.progress), binarity)
+        where: Tensor | None = None
+        if self.settings.on_background:
+            where = F.interpolate(1 - step.residual[step.shown], cover.shape[-2:], mode="bilinear", align_corners=False)
+        return opacity_loss(cover, self.weight(step.progress), binarity, where)
 
 
-def opacity_loss(cover: Tensor, weight: float, binarity: float) -> Tensor:
-    """cover (B, 1, H, W): the sum of alpha over the layers, from 0 to 1."""
-    return (cover * (weight + binarity * (1 - cover))).mean()
+def opacity_loss(cover: Tensor, weight: float, binarity: float, where: Tensor | None = None) -> Tensor:
+    """cover (B, 1, H, W): the sum of alpha over the layers, from 0 to 1; where: how much it counts in each pixel."""
+    counted = weight if where is None else weight * where
+    return (cover * (counted + binarity * (1 - cover))).mean()

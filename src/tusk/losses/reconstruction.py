@@ -55,7 +55,10 @@ class Reconstruction(Loss[ReconstructionConfig]):
         return True  # also where its weight is 0 for a while: several processes need a gradient of every weight
 
     def value(self, step: StepContext) -> Tensor:
-        error = self.error(step.images[step.shown], step.decoded.reconstruction)
+        images, decoded = step.images[step.shown], step.decoded.reconstruction
+        if decoded.shape != images.shape:  # a decoder that works at the feature map's size
+            images = F.avg_pool2d(images, step.network.config.stride, ceil_mode=True, count_include_pad=False)
+        error = self.error(images, decoded)
         return error / _variance(step) if self.settings.relative else error
 
 

@@ -27,7 +27,8 @@ class TwoViews:
         """Probabilities of the types in both views, (N, M) each, of the usable keypoints."""
         prototypes = network.prototypes.unit().detach()  # only the encoder learns from this
         first, second = (
-            (side[self.usable] @ prototypes.T / _TEMPERATURE).softmax(-1) for side in (self.first, self.second)
+            network.prototypes.of_types((side[self.usable] @ prototypes.T / _TEMPERATURE).softmax(-1))
+            for side in (self.first, self.second)
         )
         return first, second
 

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 
 from tusk.config import ModelConfig
 from tusk.errors import DataError
 from tusk.model.network import Network
+from tusk.presets import explain
 
 _LAYERS = {"0": "conv1", "1": "norm1", "3": "conv2", "4": "norm2"}
 _UNETS = {"encoder.encoder_features": "encoder.unet", "decoder.decoder": "decoder.unet"}
@@ -37,38 +39,46 @@ def network_from_authors(
     The authors' variants (descriptors read at the truncated pixel, window cells beyond the border counted, 20 x mean
     squared distance for the types) are on, and each can be switched off. `name` is what errors call the weights.
     """
-    tensors = {key.removeprefix("module."): torch.as_tensor(np.asarray(value)) for key, value in state.items()}
+    tensors = {key.removeprefix("module."): _as_tensor(name, key, value) for key, value in state.items()}
     first = _take(tensors, "encoder.encoder_features.dconv_down1.0.weight", name)
     last = _take(tensors, "encoder.encoder_features.conv_last.weight", name)
     prototype = _take(tensors, "prototype", name)
     if first.ndim != 4 or last.ndim != 4 or prototype.ndim != 2:
         raise _misshapen(name, "prototype", prototype.shape, "a matrix of types x channels")
-    config = ModelConfig(
-        keypoints=keypoints,
-        types=prototype.shape[0],
-        channels=last.shape[0],
-        width=first.shape[0],
-        levels=_LEVELS,
-        window=kernel,
-        decode="layers" if layers else "plain",
-        descriptor_read="truncated" if truncated else "bilinear",
-        count_border=count_border,
-        type_distance="mean-square" if mean_square else "norm",
-        type_scale=20.0 if mean_square else 1.0,
-    )
-    network = Network(config)
-    expected = network.state_dict()
+    try:
+        config = ModelConfig(
+            keypoints=keypoints,
+            types=prototype.shape[0],
+            channels=last.shape[0],
+            width=first.shape[0],
+            levels=_LEVELS,
+            window=kernel,
+            decode="layers" if layers else "plain",
+            descriptor_read="truncated" if truncated else "bilinear",
+            count_border=count_border,
+            type_distance="mean-square" if mean_square else "norm",
+            type_scale=20.0 if mean_square else 1.0,
+        )
+    except ValidationError as error:
+        why = f"its weights are of a network that cannot be ({explain(error, 'model').why})"
+        raise DataError(name, why, "use a checkpoint of one network") from error
+    with torch.device("meta"):  # shapes first: a weight may claim to be larger than its file
+        network = Network(config)
+    statistics = {"descriptor_space.running_mean": 0.0, "descriptor_space.running_variance": 1.0}  # not used by theirs
     ours = {}
-    for key in expected:
-        if key.startswith("descriptor_space."):
-            ours[key] = expected[key]  # running statistics that these networks do not use
+    for key, expected in network.state_dict().items():
+        if key in statistics:
+            ours[key] = torch.full(expected.shape, statistics[key])
             continue
         theirs = _authors_name(key)
         value = _take(tensors, theirs, name)
-        if value.shape != expected[key].shape:
-            raise _misshapen(name, theirs, value.shape, f"shape {tuple(expected[key].shape)}")
+        if value.shape != expected.shape:
+            raise _misshapen(name, theirs, value.shape, f"shape {tuple(expected.shape)}")
         ours[key] = value.to(torch.float32)
-    network.load_state_dict(ours)
+        if not bool(torch.isfinite(ours[key]).all()):
+            why = f"the weight '{theirs}' holds values that are not finite numbers"
+            raise DataError(name, why, "use an intact copy of the checkpoint")
+    network.to_empty(device="cpu").load_state_dict(ours)
     return network.eval()
 
 
@@ -121,6 +131,13 @@ def _authors_name(key: str) -> str:
         level = int(index) + 1 if way == "down" else _LEVELS - 1 - int(index)
         return f"{theirs}.dconv_{way}{level}.{number}.{kind}"
     raise AssertionError(f"no authors' name for {key}")
+
+
+def _as_tensor(name: str, key: str, value: Tensor | npt.NDArray[Any]) -> Tensor:
+    tensor = value if isinstance(value, Tensor) else torch.as_tensor(np.asarray(value))
+    if tensor.layout is not torch.strided or tensor.device.type == "meta" or tensor.is_complex():
+        raise DataError(name, f"the weight '{key}' is not an array of real numbers", "use a checkpoint of one network")
+    return tensor.detach()
 
 
 def _take(tensors: Mapping[str, Tensor], key: str, name: str) -> Tensor:

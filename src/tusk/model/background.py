@@ -1,4 +1,4 @@
-"""What is behind the layers: a colour, or a picture that all images share."""
+"""What is behind the layers: a colour, a picture that all images share, or the grey of flat-field correction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-Kind = Literal["none", "colour", "picture"]
+from tusk.data.flat_field import LEVEL
+
+Kind = Literal["none", "colour", "picture", "flat"]
 
 _PICTURE = 32  # side of the shared picture's grid: fine enough for a horizon, too coarse for things
 _LIGHT = 4  # side of the grid on which an image's own light is measured and corrected
@@ -44,6 +46,23 @@ class Background(nn.Module):
             light = self.light(thumbnail.flatten(1)).view(-1, 3, _LIGHT, _LIGHT)
             logit = logit + F.interpolate(light, size, mode="bilinear", align_corners=False)
         return torch.sigmoid(logit)
+
+
+class FlatBackground(nn.Module):
+    """The even grey that flat-field correction leaves (`data.contrast: flat`): known, so nothing is learnt."""
+
+    def start_at(self, colour_logit: Tensor) -> None:
+        """It does not depend on the images."""
+
+    def forward(self, thumbnail: Tensor | None, size: tuple[int, int]) -> Tensor:
+        """-> (1, 3, H, W), on the device of the thumbnail."""
+        return torch.full((1, 3, *size), LEVEL, device=None if thumbnail is None else thumbnail.device)
+
+
+def make_background(kind: Kind) -> Background | FlatBackground | None:
+    if kind == "none":
+        return None
+    return FlatBackground() if kind == "flat" else Background(kind)
 
 
 def make_thumbnail(image: Tensor) -> Tensor:

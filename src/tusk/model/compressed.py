@@ -222,6 +222,7 @@ def _run(unet: UNet, x: Tensor, canvases: list[Canvas]) -> Tensor:
 
 def _double_conv(block: DoubleConv, x: Tensor, shares: Tensor) -> Tensor:
     """`block` on a canvas."""
+    assert isinstance(block.norm1, nn.GroupNorm) and isinstance(block.norm2, nn.GroupNorm)
     x = F.relu_(_group_norm(block.norm1, block.conv1(x), shares))
     return F.relu_(_group_norm(block.norm2, block.conv2(x), shares))
 

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tusk.model.background import Background, Kind
+from tusk.model.background import Kind, make_background
 from tusk.model.compressed import decode_layers
 from tusk.model.keypoints import Keypoints
 from tusk.model.splat import splat_each, splat_sum
@@ -73,7 +73,7 @@ class Decoder(nn.Module):
         self.mode = mode
         self.window = window
         self.unet = UNet(channels, (3 if mode == "plain" else 4) * stride**2, width, levels)
-        self.background = None if background == "none" else Background(background)
+        self.background = make_background(background)
         self.tint = nn.Linear(channels, 3, bias=False) if tint else None
 
     @torch.no_grad()

@@ -9,7 +9,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tusk.errors import UsageError
+from tusk.geometry.blobs import suppress_by_size
 from tusk.geometry.sampling import sample_bilinear
+
+LEAST_SCORE = 1e-3  # of a thing: below it there is nothing, not even a weak one
+_CANDIDATES = 3  # times the keypoints asked for, before those that overlap a better one are left out
+_AROUND = 5  # side of the window of the soft-argmax around a sized keypoint, in pixels of the map
 
 
 @dataclass(frozen=True)
@@ -19,10 +24,12 @@ class Keypoints:
     xy: Tensor  # (B, K, 2) in pixels of the score map, differentiable
     score: Tensor  # (B, K) the score map read at xy; 0 where not found
     found: Tensor  # (B, K) bool: False where the map has fewer than K peaks
+    radius: Tensor | None = None  # (B, K) in pixels of the score map, where sizes are learnt
 
     def __getitem__(self, part: slice) -> Keypoints:
         """Those of a part of the images."""
-        return Keypoints(self.xy[part], self.score[part], self.found[part])
+        radius = None if self.radius is None else self.radius[part]
+        return Keypoints(self.xy[part], self.score[part], self.found[part], radius)
 
 
 def most_peaks(height: int, width: int, window: int) -> int:
@@ -50,19 +57,78 @@ def extract_keypoints(
     score_map (B, 1, H, W); window is odd. With `count_border` the cells of a window that lie outside the map weigh
     as if the score there were 0 (the authors' form); without it they are left out.
     """
-    batch, _, height, width = score_map.shape
+    height, width = score_map.shape[-2:]
     if count > most_peaks(height, width, window):
         raise UsageError(
             "model.keypoints",
             f"{count} keypoints do not fit in a score map of {width}x{height} with a window of {window}",
             f"ask for at most {most_peaks(height, width, window)}, or use larger images or a smaller window",
         )
-    flat = score_map.flatten(1)  # (B, H*W)
     with torch.no_grad():
+        flat = score_map.flatten(1)  # (B, H*W)
         value, index = torch.where(find_peaks(score_map, window), flat, -1.0).topk(count)  # (B, K) each
         found = value >= 0
-        row, column = index // width, index % width  # (B, K)
+    xy = soft_argmax(score_map, index, window, temperature, count_border=count_border)  # (B, K, 2)
+    score = sample_bilinear(score_map, xy).squeeze(-1) * found  # (B, K)
+    return Keypoints(xy=xy, score=score, found=found)
 
+
+@dataclass(frozen=True)
+class Candidates:
+    """Places that may hold things, found without learning, best first."""
+
+    xy: Tensor  # (B, N, 2) in pixels of the score map
+    radius: Tensor  # (B, N)
+    score: Tensor  # (B, N); 0 for an empty slot
+
+
+def extract_sized_keypoints(
+    score_map: Tensor,
+    radius_map: Tensor,
+    count: int,
+    window: int,
+    temperature: float,
+    closeness: float,
+    others: Candidates | None = None,
+    least: float = LEAST_SCORE,
+) -> Keypoints:
+    """The `count` best things of each map: of two peaks closer than `closeness` radii only the better one.
+
+    score_map, radius_map (B, 1, H, W). Things of several sizes may lie in one image: a small one beside a large one is
+    kept where two large ones at that distance would be one and the same. others: further candidates, for places where
+    the map has no peak of the `least` score.
+    """
+    width = score_map.shape[-1]
+    with torch.no_grad():
+        flat = score_map.flatten(1)  # (B, H*W)
+        candidates = min(_CANDIDATES * count, flat.shape[1])
+        value, index = torch.where(find_peaks(score_map, window), flat, -1.0).topk(candidates)  # (B, N) each
+        places = torch.stack([index % width, index // width], -1).to(flat.dtype)  # (B, N, 2)
+        radius = radius_map.flatten(1).gather(1, index)
+        valid = value >= max(least, LEAST_SCORE)
+        if others is not None:
+            places, radius = torch.cat([places, others.xy], 1), torch.cat([radius, others.radius], 1)
+            value, valid = torch.cat([value, others.score], 1), torch.cat([valid, others.score > 0], 1)
+        kept = suppress_by_size(places, radius, valid, closeness)
+        value, order = torch.where(kept, value, -1.0).topk(min(count, value.shape[1]))  # (B, K) each
+        found, learnt = value >= 0, order < candidates
+        places, radius = places.gather(1, order[..., None].expand(-1, -1, 2)), radius.gather(1, order)
+        index = index.gather(1, order.clamp_max(candidates - 1))
+    xy = soft_argmax(score_map, index, _AROUND, temperature)  # (B, K, 2)
+    xy = torch.where(learnt[..., None], xy, places)
+    score, read = sample_bilinear(torch.cat([score_map, radius_map], 1), xy).unbind(-1)  # (B, K) each
+    score = torch.where(learnt, score, value)
+    return Keypoints(xy=xy, score=score * found, found=found, radius=torch.where(learnt, read, radius))
+
+
+def soft_argmax(
+    score_map: Tensor, index: Tensor, window: int, temperature: float, *, count_border: bool = False
+) -> Tensor:
+    """Peaks at index (B, K) = row * W + column -> (B, K, 2): the weighted means of the windows around them."""
+    batch, _, height, width = score_map.shape
+    count = index.shape[1]
+    with torch.no_grad():
+        row, column = index // width, index % width  # (B, K)
         reach = window // 2
         offset = torch.arange(-reach, reach + 1, device=score_map.device)
         rows = row[..., None] + offset  # (B, K, k)
@@ -73,12 +139,10 @@ def extract_keypoints(
         cells = rows.clamp(0, height - 1)[..., :, None] * width + columns.clamp(0, width - 1)[..., None, :]
 
     # Only the K windows are gathered; a dense k x k kernel over the map would do the same for every pixel.
-    gathered = flat.gather(1, cells.flatten(1)).view(batch, count, window, window)  # (B, K, k, k)
+    gathered = score_map.flatten(1).gather(1, cells.flatten(1)).view(batch, count, window, window)  # (B, K, k, k)
     outside = 0.0 if count_border else -torch.inf
     logits = torch.where(inside, gathered, outside) / temperature
     weight = logits.flatten(2).softmax(-1).view_as(logits)  # (B, K, k, k)
     x = (weight.sum(-2) * columns).sum(-1)  # (B, K)
     y = (weight.sum(-1) * rows).sum(-1)  # (B, K)
-    xy = torch.stack([x, y], -1)  # (B, K, 2)
-    score = sample_bilinear(score_map, xy).squeeze(-1) * found  # (B, K)
-    return Keypoints(xy=xy, score=score, found=found)
+    return torch.stack([x, y], -1)  # (B, K, 2)

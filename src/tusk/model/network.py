@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -11,13 +13,19 @@ from torch import Tensor, nn
 
 from tusk.config import ModelConfig
 from tusk.errors import DataError, UsageError
+from tusk.geometry.blobs import blob_radii, find_blobs, thing_responses
+from tusk.geometry.foreground import flat_foreground
 from tusk.geometry.sampling import sample_bilinear, sample_truncated
 from tusk.model.background import make_thumbnail
+from tusk.model.canvas import CanvasDecoder
 from tusk.model.decoder import Decoded, Decoder
 from tusk.model.descriptors import DescriptorSpace, Statistics
 from tusk.model.encoder import Encoder
-from tusk.model.keypoints import Keypoints, extract_keypoints, most_peaks
+from tusk.model.keypoints import Candidates, Keypoints, extract_keypoints, extract_sized_keypoints, most_peaks
 from tusk.model.prototypes import Prototypes
+
+_PEAKS = 6  # of blobs, for each keypoint asked for
+_CLOSENESS = 0.6  # radii: of two sized keypoints closer than this to each other one is left out; things may overlap
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,16 @@ class Encoding:
     descriptors: Tensor  # (B, K, C) of length 1
     statistics: Statistics  # what the descriptors were standardised with
     thumbnail: Tensor  # (B, 3, 4, 4): of the images, for a background whose light follows them
+    radius_map: Tensor | None = None  # (B, 1, ceil(H/s), ceil(W/s)): in pixels of the map, where sizes are learnt
+
+    def trimmed(self, min_score: float) -> Encoding:
+        """Without the last slots that are empty, or below that score, in all images; one is always left."""
+        used = (self.keypoints.found & (self.keypoints.score >= min_score)).any(0)  # (K,)
+        count = max(1, int(used.nonzero().max()) + 1 if bool(used.any()) else 0)
+        points = self.keypoints
+        radius = None if points.radius is None else points.radius[:, :count]
+        trimmed = Keypoints(points.xy[:, :count], points.score[:, :count], points.found[:, :count], radius)
+        return replace(self, keypoints=trimmed, descriptors=self.descriptors[:, :count])
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,7 @@ class Output:
     reconstruction: Tensor  # (B, 3, H, W) in [0, 1]
     layer_rgb: Tensor | None  # (B, K, 3, H, W) in [0, 1]
     layer_alpha: Tensor | None  # (B, K, 1, H, W)
+    size: Tensor | None = None  # (B, K): diameter in image pixels, where sizes are learnt
 
 
 class Network(nn.Module):
@@ -56,12 +75,18 @@ class Network(nn.Module):
         super().__init__()
         self.config = config
         size = (config.channels, config.width, config.levels, config.stride)
-        self.encoder = Encoder(*size, config.padding)
+        self.encoder = Encoder(*size, config.padding, config.norm, config.sizes)
         self.descriptor_space = DescriptorSpace(config.channels, config.descriptor_space)
-        self.prototypes = Prototypes(config.types, config.channels, config.type_distance, config.type_scale)
-        self.decoder = Decoder(
-            *size, config.decode, config.layer_window, config.background, tint=config.layer_base_colour
+        self.prototypes = Prototypes(
+            config.types, config.channels, config.type_distance, config.type_scale, config.prototypes
         )
+        self.decoder: Decoder | CanvasDecoder
+        if config.sizes is not None:
+            self.decoder = CanvasDecoder(config.channels, config.stride, config.background)
+        else:
+            self.decoder = Decoder(
+                *size, config.decode, config.layer_window, config.background, tint=config.layer_base_colour
+            )
 
     def forward(
         self,
@@ -70,13 +95,19 @@ class Network(nn.Module):
         window: float | None = None,
         *,
         missing: Literal["error", "empty"] = "error",
+        min_score: float = 0.0,
+        blob_candidates: float | None = None,
     ) -> Output:
         """image (B, 3, H, W) in [0, 1], of any size that holds the peaks -> `Output` (see there for the shapes).
 
         `keypoints` and `window` (in image pixels) may differ from the configured ones. Where an image has fewer peaks:
-        an error, or empty keypoints of score 0 whose `found` is False.
+        an error, or empty keypoints of score 0 whose `found` is False. With sizes, slots that no image has a keypoint
+        of `min_score` for are left away: most are empty there, and each would be decoded. blob_candidates: also try
+        places without a peak where a blob has this response.
         """
-        encoding = self.encode(image, keypoints, window)
+        encoding = self.encode(image, keypoints, window, min_score, blob_candidates)
+        if self.config.sizes is not None and missing == "empty":
+            encoding = encoding.trimmed(min_score)
         points = encoding.keypoints
         if missing == "error" and not bool(points.found.all()):
             least = int(points.found.sum(1).min())
@@ -100,24 +131,51 @@ class Network(nn.Module):
             reconstruction=decoded.reconstruction,
             layer_rgb=decoded.layer_rgb,
             layer_alpha=decoded.layer_alpha,
+            size=None if points.radius is None else 2 * self.config.stride * points.radius,
         )
 
-    def encode(self, image: Tensor, keypoints: int | None = None, window: float | None = None) -> Encoding:
-        """image (B, 3, H, W) -> maps, keypoints and descriptors; `window` in image pixels, if not as configured."""
+    def encode(
+        self,
+        image: Tensor,
+        keypoints: int | None = None,
+        window: float | None = None,
+        min_score: float = 0.0,
+        blob_candidates: float | None = None,
+    ) -> Encoding:
+        """image (B, 3, H, W) -> maps, keypoints and descriptors; `window` in image pixels, if not as configured.
+
+        With sizes, `min_score` and `blob_candidates` are as in `forward`.
+        """
         config = self.config
         height, width = image.shape[-2:]
         count = config.keypoints if keypoints is None else keypoints
         side = config.window if window is None else window
         check_size(config, height, width, count, side)
-        feature_map, score_map = self.encoder(self._pad(image))
+        feature_map, score_map, radius_map = self.encoder(self._pad(image))
         rows, columns = -(-height // config.stride), -(-width // config.stride)
         feature_map = feature_map[..., :rows, :columns]  # the padding holds no keypoints
         score_map = score_map[..., :rows, :columns]
-        points = extract_keypoints(
-            score_map, count, config.window_on_map(side), config.temperature, count_border=config.count_border
-        )
+        window = config.window_on_map(side)
+        if radius_map is None:
+            points = extract_keypoints(score_map, count, window, config.temperature, count_border=config.count_border)
+        else:
+            radius_map = radius_map[..., :rows, :columns]
+            others = None if blob_candidates is None else self._blobs(image, blob_candidates, count)
+            points = extract_sized_keypoints(
+                score_map, radius_map, count, window, config.temperature, _CLOSENESS, others, min_score
+            )
         descriptors, statistics = self.descriptor_space(self._read(feature_map, points.xy))  # (B, K, C)
-        return Encoding(feature_map, score_map, points, descriptors, statistics, make_thumbnail(image))
+        return Encoding(feature_map, score_map, points, descriptors, statistics, make_thumbnail(image), radius_map)
+
+    def _blobs(self, image: Tensor, least: float, most: int) -> Candidates:
+        """Things that can be seen without learning."""
+        background = self.background(image)
+        assert background is not None and self.config.sizes is not None
+        stride = self.config.stride
+        radii = blob_radii(*(size / 2 / stride for size in self.config.sizes))
+        responses = thing_responses(flat_foreground(image, background, stride), radii)
+        # Most peaks lie on things that have a better one at another size.
+        return Candidates(*find_blobs(responses, radii, least, _PEAKS * most))
 
     def read_descriptors(self, feature_map: Tensor, xy: Tensor) -> Tensor:
         """Of any places xy (B, K, 2), in pixels of the feature map -> (B, K, C) of length 1."""
@@ -148,7 +206,10 @@ class Network(nn.Module):
         padded = (rows // self.config.stride, columns // self.config.stride)
         used = self.config.variance if variance is None else variance
         decoded: Decoded = self.decoder(points, descriptors, padded, used, thumbnail, layers=layers)
-        return decoded if (rows, columns) == size else decoded.crop(height, width)
+        if (rows, columns) == size:
+            return decoded
+        step = rows // decoded.reconstruction.shape[-2]  # 1, or the stride where it is at the map's size
+        return decoded.crop(-(-height // step), -(-width // step))
 
     def background(self, image: Tensor) -> Tensor | None:
         """image (B, 3, H, W) in [0, 1] -> the background behind its layers, (B or 1, 3, H, W), where there is one."""
@@ -207,3 +268,14 @@ def seeded_network(config: ModelConfig, seed: int) -> Network:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return Network(config)
+
+
+@contextmanager
+def eval_mode(network: Network) -> Iterator[None]:
+    """The network is left in the mode that it was in, whatever happens."""
+    training = network.training
+    network.eval()
+    try:
+        yield
+    finally:
+        network.train(training)

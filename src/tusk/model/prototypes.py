@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -32,9 +33,15 @@ class Prototypes(nn.Module):
     its direction is.
     """
 
-    def __init__(self, types: int, channels: int, distance: Distance, scale: float) -> None:
+    def __init__(
+        self, types: int, channels: int, distance: Distance, scale: float, members: Sequence[int] | None = None
+    ) -> None:
+        """members: the type of each prototype, where several make up one; by default each is a type of its own."""
         super().__init__()
-        self.weight = nn.Parameter(torch.randn(types, channels))
+        self.types = types
+        self.weight = nn.Parameter(torch.randn(types if members is None else len(members), channels))
+        # No buffer: one that is not stored would be left undefined where a model is loaded.
+        self.members = None if members is None else tuple(members)
         self.distance: Distance = distance
         self.scale = scale
 
@@ -48,5 +55,20 @@ class Prototypes(nn.Module):
         return F.log_softmax(-(self.scale if scale is None else scale) * distance, dim=-1)
 
     def forward(self, descriptors: Tensor) -> Tensor:
-        """descriptors (..., C) -> probability of each type (..., M)."""
-        return self.log_probability(descriptors).exp()
+        """descriptors (..., C) -> probability of each type (..., T)."""
+        return self.of_types(self.log_probability(descriptors).exp())
+
+    def of_types(self, probability: Tensor) -> Tensor:
+        """Probabilities of the prototypes (..., M) -> of the types (..., T), which several of them may make up."""
+        if self.members is None:
+            return probability
+        sums = probability.new_zeros(*probability.shape[:-1], self.types)
+        return sums.index_add(-1, torch.tensor(self.members, device=sums.device), probability)
+
+    def centres(self) -> Tensor:
+        """(T, C): the mean direction of each type's prototypes."""
+        unit = self.unit()
+        if self.members is None:
+            return unit
+        members = torch.tensor(self.members, device=unit.device)
+        return F.normalize(unit.new_zeros(self.types, unit.shape[1]).index_add(0, members, unit), dim=-1)

@@ -9,17 +9,41 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 Padding = Literal["zeros", "replicate"]
+Norm = Literal["group", "channel"]
+
+
+class ChannelNorm(nn.Module):
+    """Every pixel's channels to a root mean square of 1, then a factor and a shift for each channel.
+
+    Unlike GroupNorm it depends on nothing but the pixel: an empty image stays empty, and a picture of any size gives
+    the same as its tiles.
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+        self.bias = nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        factor = torch.rsqrt(x.square().mean(1, keepdim=True) + 1e-4)  # (B, 1, H, W)
+        return x * factor * self.weight[:, None, None] + self.bias[:, None, None]
 
 
 class DoubleConv(nn.Module):
-    """Twice (3x3 convolution, GroupNorm, ReLU), the size unchanged."""
+    """Twice (3x3 convolution, norm, ReLU), the size unchanged."""
 
-    def __init__(self, inputs: int, outputs: int, groups: int, padding: Padding = "zeros") -> None:
+    def __init__(
+        self, inputs: int, outputs: int, groups: int, padding: Padding = "zeros", norm: Norm = "group"
+    ) -> None:
         super().__init__()
+
+        def make_norm() -> nn.GroupNorm | ChannelNorm:
+            return nn.GroupNorm(groups, outputs) if norm == "group" else ChannelNorm(outputs)
+
         self.conv1 = nn.Conv2d(inputs, outputs, 3, padding=1, padding_mode=padding)
-        self.norm1 = nn.GroupNorm(groups, outputs)
+        self.norm1 = make_norm()
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, padding_mode=padding)
-        self.norm2 = nn.GroupNorm(groups, outputs)
+        self.norm2 = make_norm()
 
     def forward(self, x: Tensor) -> Tensor:
         return self.after_first(self.conv1(x))
@@ -37,20 +61,36 @@ class UNet(nn.Module):
     Level i is `width * 2**i` channels wide and has `width` groups at every level, so the first is an instance norm.
     """
 
-    def __init__(self, inputs: int, outputs: int, width: int, levels: int, padding: Padding = "zeros") -> None:
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        width: int,
+        levels: int,
+        padding: Padding = "zeros",
+        norm: Norm = "group",
+    ) -> None:
         super().__init__()
         widths = [width * 2**level for level in range(levels)]
         self.down = nn.ModuleList(
-            DoubleConv(before, after, width, padding) for before, after in zip([inputs, *widths], widths, strict=False)
+            DoubleConv(before, after, width, padding, norm)
+            for before, after in zip([inputs, *widths], widths, strict=False)
         )
         # Upwards from the second-deepest level to the first: each takes what comes from below beside its own skip.
         self.up = nn.ModuleList(
-            DoubleConv(widths[level + 1] + widths[level], widths[level], width, padding)
+            DoubleConv(widths[level + 1] + widths[level], widths[level], width, padding, norm)
             for level in reversed(range(levels - 1))
         )
         self.last = nn.Conv2d(width, outputs, 1)
+        # Aligned corners, as the authors have it, stretch a map by an amount that depends on its size.
+        self.align_corners = norm == "group"
 
     def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.last(self.trunk(x))  # (B, outputs, H, W)
+        return result
+
+    def trunk(self, x: Tensor) -> Tensor:
+        """All but the last convolution: (B, inputs, H, W) -> (B, width, H, W)."""
         skips: list[Tensor] = []
         for block in self.down[:-1]:
             x = block(x)  # (B, width * 2**level, H / 2**level, W / 2**level)
@@ -58,7 +98,6 @@ class UNet(nn.Module):
             x = F.max_pool2d(x, 2)
         x = self.down[-1](x)  # the deepest: (B, width * 2**(levels-1), H / 2**(levels-1), ...)
         for block, skip in zip(self.up, reversed(skips), strict=True):
-            x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+            x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=self.align_corners)
             x = block(torch.cat([x, skip], dim=1))  # (B, width * 2**level, H / 2**level, W / 2**level)
-        result: Tensor = self.last(x)  # (B, outputs, H, W)
-        return result
+        return x

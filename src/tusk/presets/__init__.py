@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Mapping
 from importlib import resources
@@ -13,13 +14,14 @@ from pydantic import BaseModel, ValidationError
 
 from tusk.config import Config
 from tusk.config.renames import upgrade
-from tusk.errors import UsageError, nearest
+from tusk.errors import UsageError, nearest, shortened
 
-VARIANTS = ("fast", "paper")
+VARIANTS = ("fast", "paper", "plain")
 
 
 def preset_names() -> list[str]:
-    """All presets: `NAME/fast` (this project's) and `NAME/paper` (the paper's network and constants)."""
+    """All presets: `NAME/fast` (this project's), `NAME/paper` (the paper's network and constants) and `folder/plain`
+    (for pictures without a background that things lie on)."""
     root = resources.files(__name__)
     return sorted(
         f"{folder.name}/{variant}"
@@ -85,13 +87,20 @@ def explain(error: ValidationError, source: str) -> UsageError:
     if fault["type"] == "literal_error":
         choices = fault["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         return UsageError(
-            f"{source}: {setting}", f"{fault['input']!r} is not a choice", nearest(str(fault["input"]), choices)
+            f"{source}: {setting}", f"{_shown(fault['input'])} is not a choice", nearest(str(fault["input"]), choices)
         )
     why = fault["msg"].removeprefix("Value error, ")
     why = why[:1].lower() + why[1:]
     if not isinstance(fault["input"], Mapping | BaseModel):
-        why += f" (it is {fault['input']!r})"
-    return UsageError(f"{source}: {setting}", why, "correct that value")
+        why += f" (it is {_shown(fault['input'])})"
+    return UsageError(f"{source}: {setting}", shortened(why, 400), "correct that value")
+
+
+def _shown(value: object) -> str:
+    """A value as Python writes it, cut where it is long or deep."""
+    brief = reprlib.Repr()
+    brief.maxstring = brief.maxother = brief.maxlong = 80
+    return brief.repr(value)
 
 
 def _names(place: tuple[int | str, ...]) -> list[str]:
@@ -101,7 +110,7 @@ def _names(place: tuple[int | str, ...]) -> list[str]:
     for name in place:
         if part is None:
             break
-        names.append(str(name))
+        names.append(shortened(str(name)))
         field = part.model_fields.get(str(name))
         kind = field.annotation if field else None
         part = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None

@@ -9,12 +9,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tusk.config import LossesConfig
+from tusk.config.losses import load_losses
+
 _POINTS = 300  # more than a chart can show
 
 _VALIDATION = (
-    ("By the labels, for display only", {"localisation": "found", "classification": "right type", "both": "both"}),
+    (
+        "By the labels, for display only",
+        "Share of the labelled things that have a point; whose type is right; and both. Higher is better.",
+        {"localisation": "found", "classification": "right type", "both": "both"},
+    ),
     (
         "Without a label",
+        "Measured on images set aside, from 0% to 100%. Agreement: a thing keeps its type when the image is warped. "
+        "Explained variance: how much of the images the points alone can redraw. Probability: how sure the types are. "
+        "Spread: how much things differ. The largest type's share: near 100%, all things have become one type.",
         {
             "agreement": "agreement of two views",
             "explained_variance": "explained variance",
@@ -24,7 +34,11 @@ _VALIDATION = (
             "largest_share": "share of the largest type",
         },
     ),
-    ("Reconstruction error", {"reconstruction_error": "over the validation images"}),
+    (
+        "Reconstruction error",
+        "How far the images redrawn from the points alone are from the true ones. Lower is better.",
+        {"reconstruction_error": "over the validation images"},
+    ),
 )
 
 
@@ -44,21 +58,31 @@ class Chart:
     title: str
     curves: tuple[Curve, ...]
     shares: bool = False
+    words: str = ""  # what it shows
 
 
 def read_charts(folder: Path) -> list[Chart]:
     """Whatever was logged in a run's folder, and nothing where nothing was."""
     validations, losses = _results(folder / "results.csv"), _metrics(folder / "metrics.jsonl")
     charts = []
-    for title, names in _VALIDATION:
+    for title, words, names in _VALIDATION:
         curves = tuple(curve for key, name in names.items() if (curve := _curve(validations, key, name)) is not None)
         if curves:
-            charts.append(Chart(title, curves, shares=len(names) > 1))
+            charts.append(Chart(title, curves, shares=len(names) > 1, words=words))
     for key in dict.fromkeys(name for entry in losses for name in entry if name not in ("step", "progress")):
         curve = _curve(losses, key, "weighted loss")
         if curve is not None and any(curve.y):
-            charts.append(Chart(f"Loss: {key}", (curve,)))
+            charts.append(Chart(f"Loss: {key}", (curve,), words=_loss_words(key)))
     return charts
+
+
+def _loss_words(name: str) -> str:
+    """The first sentence about a loss in its settings; logs of older runs may name others."""
+    load_losses()
+    known = LossesConfig.model_fields.get(name)
+    about = "" if known is None else (getattr(known.annotation, "__doc__", None) or "")
+    first = " ".join(about.split()).partition(". ")[0].rstrip(".")
+    return f"{first}. Lower is better." if first else "A part of what the training lowers."
 
 
 def _curve(entries: list[dict[str, float]], key: str, name: str) -> Curve | None:

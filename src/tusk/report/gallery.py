@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from tusk.model.keypoints import Keypoints
-from tusk.model.network import Network
+from tusk.model.network import Network, eval_mode
 from tusk.report.draw import UInt8Array, crop, to_bytes
 from tusk.report.predictions import Predictions
 
@@ -78,17 +78,17 @@ def _decoded_alone(network: Network, predictions: Predictions, shown: list[int],
     # image, and its norms to what they fill of it: alone, a keypoint gets that share of the room.
     room = min(height, width) / (1 if config.decode == "layers" else config.keypoints**0.5)
     canvas = -(-max(side, round(room)) // step) * step
-    was_training = network.training
-    network.eval()
     centre = canvas / 2 - 0.5
     score = float(predictions.score[predictions.found].median()) if bool(predictions.found.any()) else 0.5
-    prototypes = network.prototypes.unit()
+    prototypes = network.prototypes.centres()
     pictures = []
     for start in range(0, len(shown), _PART):
         numbers = shown[start : start + _PART]
         xy = network.to_map(torch.full((len(numbers), 1, 2), centre))
-        points = Keypoints(xy, torch.full(xy.shape[:2], score), torch.ones(xy.shape[:2], dtype=torch.bool))
-        decoded = network.decode(points, prototypes[numbers][:, None], (canvas, canvas)).reconstruction
+        ones = torch.ones(xy.shape[:2])
+        radius = None if config.sizes is None else ones * side / 3 / config.stride  # the thing fills most of the crop
+        points = Keypoints(xy, ones * score, ones > 0, radius)
+        with eval_mode(network):
+            decoded = network.decode(points, prototypes[numbers][:, None], (canvas, canvas)).reconstruction
         pictures += [crop(to_bytes(picture.numpy()), centre, centre, side) for picture in decoded]
-    network.train(was_training)
     return pictures

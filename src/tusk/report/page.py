@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tusk.io import atomic_write
-from tusk.report.advice import Remark
+from tusk.report.opening import Opening
+from tusk.report.remark import Remark, Verdict
 from tusk.report.style import STYLE
+
+_KINDS = {"ok": "well", "warn": "amiss", "bad": "bad"}  # the style's names of the levels
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Page:
     facts: Sequence[Fact]
     remarks: Sequence[Remark]
     sections: Sequence[Section]
+    opening: Opening | None = None
+    verdict: Verdict | None = None
 
 
 def write_page(path: Path, page: Page) -> None:
@@ -60,12 +65,21 @@ def write_page(path: Path, page: Page) -> None:
 def render_page(page: Page) -> str:
     """The page as HTML."""
     remarks = "".join(
-        f'<li class="{"well" if remark.well else "amiss"}"><span>{html.escape(remark.words)}</span></li>'
-        for remark in page.remarks
+        f'<li class="{_KINDS[remark.level]}"><span>{html.escape(remark.words)}</span></li>' for remark in page.remarks
     )
-    state = Section("state", "How it is doing", "", f'<ul class="remarks card">{remarks}</ul>')
+    state = Section(
+        "state",
+        "How it is doing",
+        "What the network did well, and what to do about the rest.",
+        f'<ul class="remarks card">{remarks}</ul>',
+    )
     facts = "".join(f"<dt>{html.escape(fact.name)}</dt><dd>{html.escape(fact.value)}</dd>" for fact in page.facts)
-    run = Section("run", "The run", "", f'<dl class="facts card">{facts}</dl>')
+    run = Section(
+        "run",
+        "The run",
+        "How the network came about: what is needed to make it again.",
+        f'<dl class="facts card">{facts}</dl>',
+    )
     sections = [section for section in page.sections if section.body]
     links = "".join(
         f'<a href="#{section.anchor}">{html.escape(section.title)}</a>' for section in (state, run, *sections)
@@ -77,7 +91,8 @@ def render_page(page: Page) -> str:
         for figure in page.figures
     )
     body = [
-        f"<h1>{html.escape(page.title)}</h1>",
+        _opened(page),
+        *([] if page.verdict is None else [_verdict(page.verdict)]),
         f'<p class="lead">{html.escape(lead)}</p>',
         *(f'<p class="soft">{html.escape(text)}</p>' for text in rest),
         f'<div class="figures">{figures}</div>',
@@ -93,6 +108,23 @@ def render_page(page: Page) -> str:
         f"<title>{html.escape(page.title)}</title><style>{STYLE}</style></head>\n"
         f"<body><nav><div><b>tusk</b>{links}</div></nav><main>\n" + "\n".join(body) + "\n</main></body></html>\n"
     )
+
+
+def _opened(page: Page) -> str:
+    """What was found, in large letters; where nothing is known yet, what the page is about."""
+    opening = page.opening
+    if opening is None:
+        return f"<h1>{html.escape(page.title)}</h1>"
+    remarks = "".join(f"<li><span>{html.escape(words)}</span></li>" for words in opening.remarks)
+    return (
+        f'<p class="kicker">{html.escape(page.title)}</p><h1>{html.escape(opening.heading)}</h1>'
+        f'<p class="split">{html.escape(opening.words)}</p>{opening.legend}'
+        + (f'<ul class="remarks card limits">{remarks}</ul>' if remarks else "")
+    )
+
+
+def _verdict(verdict: Verdict) -> str:
+    return f'<p class="verdict {_KINDS[verdict.level]}">{html.escape(verdict.sentence)}</p>'
 
 
 def _section(section: Section) -> str:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tusk.detection.draw import type_colours
+from tusk.detection.markers import emptiest_corner, marker_sizes, place_labels
+from tusk.detection.palette import ink_on
 from tusk.report.draw import FloatArray, UInt8Array, css, draw_score, picture_uri, to_bytes
 from tusk.report.gallery import TypeCard
 from tusk.report.layers import LayeredImage
+from tusk.report.opening import number_chip
 from tusk.report.predictions import Predictions
 
-_NUMBERED = 20  # keypoints; more of them get no numbers, which would cover the image
+_DRAWN = 360.0  # pixels across that an image with its points has on the page
 _PIXELS = 128  # images up to this side are shown with their pixels as squares
 
 
@@ -51,10 +54,11 @@ def examples(predictions: Predictions) -> list[Example]:
 
 
 def example_html(example: Example, types: int) -> str:
-    """Input, points, score map and reconstruction side by side."""
+    """Points large; under them the image, the score map and the reconstruction."""
+    count = "1 thing" if len(example.labels) == 1 else f"{len(example.labels)} things"
     panels = (
+        (f"points: {count}", _points(example, types)),
         ("image", picture(example.image, "an image")),
-        ("points and types", _points(example, types)),
         ("score map", picture(draw_score(example.score_map), "its score map", smooth=True)),
         (f"reconstruction, error {example.error:.4f}", picture(example.reconstruction, "its reconstruction")),
     )
@@ -63,32 +67,43 @@ def example_html(example: Example, types: int) -> str:
 
 
 def _points(example: Example, types: int) -> str:
-    """The image with dots over it, drawn as shapes: sharp at any size, and each tells its type and score."""
-    height, width = example.image.shape[:2]
-    unit = max(height, width) / 100
-    numbered = len(example.labels) <= _NUMBERED
-    radius = (2.8 if numbered else 2.0) * unit
-    colours = type_colours(types)
+    """The image with dots and numbers over it, drawn as shapes: sharp at any size, and each tells its type and score.
+
+    Sizes and places are those of overlays, for a drawing of as many pixels as it has on the page.
+    """
+    times = _DRAWN / max(example.image.shape[:2])
+    height, width = (side * times for side in example.image.shape[:2])
+    xy = (example.xy.astype(np.float64) + 0.5) * times  # the centre of pixel x lies at x + 0.5
+    sizes, colours = marker_sizes(width, height, xy), type_colours(types)
+    total = f"{len(xy)} found"
+    panel = (sizes.panel * (0.62 * len(total) + 0.8), 1.7 * sizes.panel)
+    left, top = emptiest_corner(xy, panel, width, height)
+    fields = np.array([sizes.label(len(str(label))) for label in example.labels], float).reshape(-1, 2)
+    taken = np.array([[left, top, left + panel[0], top + panel[1]]])
+    corners = place_labels(xy, fields, width, height, sizes.dot, taken)
     dots, numbers = [], []
-    for (x, y), label, score in zip(example.xy.tolist(), example.labels, example.scores, strict=True):
-        # The centre of pixel x lies at x + 0.5 of the drawing.
+    for (x, y), label, score in zip(xy.tolist(), example.labels, example.scores, strict=True):
         dots.append(
-            f'<circle cx="{x + 0.5:.2f}" cy="{y + 0.5:.2f}" r="{radius:.2f}" fill="{css(colours[label])}">'
+            f'<circle class="ring" cx="{x:.1f}" cy="{y:.1f}" r="{sizes.dot + sizes.line / 2:.1f}"/>'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{sizes.dot:.1f}" fill="{css(colours[label])}">'
             f"<title>type {label}, score {score:.2f}</title></circle>"
         )
-        # Beside the dot, on the side where there is room.
-        left = x > width - 12 * unit
-        place = x + 0.5 + (-3.8 if left else 3.8) * unit
-        anchor = ' text-anchor="end"' if left else ""
-        level = min(max(y + 0.5 - 1.5 * unit, 7 * unit), height - unit)
-        numbers.append(f'<text x="{place:.2f}" y="{level:.2f}"{anchor} fill="{css(colours[label])}">{label}</text>')
-    shown = "".join(numbers) if numbered else ""
-    small = " pixels" if max(height, width) <= _PIXELS else ""
+    for (x, y), (wide, tall), label in zip(corners.tolist(), fields.tolist(), example.labels, strict=True):
+        numbers.append(
+            f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{tall:.1f}" rx="{sizes.text / 4:.1f}" '
+            f'fill="{css(colours[label])}"/><text x="{x + wide / 2:.1f}" y="{y + 0.86 * tall - 0.08 * sizes.text:.1f}" '
+            f'fill="{css(ink_on(colours[label]))}">{label}</text>'
+        )
+    small = " pixels" if max(example.image.shape[:2]) <= _PIXELS else ""
     return (
-        f'<svg class="points" viewBox="0 0 {width} {height}" role="img" aria-label="its keypoints">'
-        f'<image class="dim{small}" width="{width}" height="{height}" href="{picture_uri(example.image)}"/>'
-        f'<g stroke-width="{0.7 * unit:.2f}">{"".join(dots)}</g>'
-        f'<g class="numbers" font-size="{7 * unit:.2f}" stroke-width="{1.8 * unit:.2f}">{shown}</g></svg>'
+        f'<svg class="points" viewBox="0 0 {width:.1f} {height:.1f}" role="img" aria-label="its points: {total}">'
+        f'<image class="{small.strip()}" width="{width:.1f}" height="{height:.1f}" '
+        f'href="{picture_uri(example.image)}"/>'
+        f'<rect class="shade" x="{left:.1f}" y="{top:.1f}" width="{panel[0]:.1f}" height="{panel[1]:.1f}"/>'
+        f'<g class="dots-of-types" stroke-width="{sizes.line / 2:.2f}">{"".join(dots)}</g>'
+        f'<g class="numbers" font-size="{sizes.text:.1f}">{"".join(numbers)}</g>'
+        f'<text class="total" x="{left + 0.4 * sizes.panel:.1f}" y="{top + 1.2 * sizes.panel:.1f}" '
+        f'font-size="{sizes.panel:.1f}">{total}</text></svg>'
     )
 
 
@@ -99,10 +114,10 @@ def type_html(card: TypeCard, types: int, meaning: str | None) -> str:
     idle = " idle" if card.count == 0 else ""
     return (
         f'<article class="type card{idle}" style="--own:{css(type_colours(types)[card.number])}">'
-        f"<header><i></i><b>Type {card.number}</b>{meant}</header>"
+        f"<header>{number_chip(card.number, types)}<b>Type {card.number}</b>{meant}</header>"
         f'<div class="alone">{picture(card.alone, f"type {card.number} decoded alone")}</div>'
         f'<div class="crops">{crops}</div>'
-        f'<p class="soft"><b>{card.count:,}</b> found, {card.share:.1%}</p></article>'
+        f'<p class="soft"><b>{card.count:,}</b> found, {card.share:.1%} of all</p></article>'
     )
 
 
@@ -111,16 +126,14 @@ def layered_html(image: LayeredImage, types: int) -> str:
     whole = [
         ("image", picture(image.image, "an image")),
         ("reconstruction", picture(image.reconstruction, "its reconstruction")),
-        ("masks by type", picture(image.mask, "which layer each pixel belongs to")),
+        ("masks, by type", picture(image.mask, "which layer each pixel belongs to")),
     ]
     if image.true_mask is not None:
         whole.append(("true masks", picture(image.true_mask, "the true masks")))
     cells = "".join(f"<figure>{drawn}<figcaption>{words}</figcaption></figure>" for words, drawn in whole)
-    colours = type_colours(types)
     layers = "".join(
         f'<figure><div class="pair">{picture(layer.picture, "a layer")}{picture(layer.alpha, "its alpha")}</div>'
-        f'<figcaption><i style="background:{css(colours[layer.label])}"></i>type {layer.label}, owns {layer.share:.0%}'
-        "</figcaption></figure>"
+        f"<figcaption>{number_chip(layer.label, types)} has {layer.share:.0%} of the pixels</figcaption></figure>"
         for layer in image.layers
     )
     return f'<div class="layered card"><div class="whole">{cells}</div><div class="layers">{layers}</div></div>'
@@ -131,6 +144,12 @@ def picture(pixels: UInt8Array, words: str, *, smooth: bool = False) -> str:
     height, width = pixels.shape[:2]
     small = ' class="pixels"' if max(height, width) <= _PIXELS and not smooth else ""
     return f'<img{small} src="{picture_uri(pixels)}" width="{width}" height="{height}" alt="{html.escape(words)}">'
+
+
+def panels_html(panels: Mapping[str, str]) -> str:
+    """What each of the pictures in a group shows, by the words under it."""
+    rows = "".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(words)}</dd>" for name, words in panels.items())
+    return f'<dl class="panels">{rows}</dl>'
 
 
 def joined(parts: Sequence[str], style: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tusk.detection.palette import ink_on
 from tusk.report.curves import Chart, Curve
 from tusk.report.draw import css
 
@@ -16,7 +17,9 @@ FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.int64]
 Colour = tuple[int, int, int]
 
-_LINES = ("var(--accent)", "#2f7fd1", "#2e9e6b", "#a05bd0")
+# Colours of Okabe and Ito; dashes too, so that lines are told apart without colours.
+_LINES = ("var(--accent)", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_DASHES = ("none", "7 4", "2 3", "10 3 2 3", "4 2", "1 4")
 _LEGEND = 24  # names under a scatter
 
 
@@ -51,17 +54,16 @@ def chart_html(chart: Chart) -> str:
     low, high = (0.0, 1.0) if chart.shares else (min(0.0, *values), max(values))
     last = max(curve.x[-1] for curve in chart.curves)
     first = min(curve.x[0] for curve in chart.curves)
-    lines = "".join(
-        _line(curve, colour, (first, last), (low, high)) for curve, colour in zip(chart.curves, _LINES, strict=False)
-    )
+    lines = "".join(_line(curve, place, (first, last), (low, high)) for place, curve in enumerate(chart.curves))
     ticks = "".join(f'<path class="grid" d="M0 {y}H400"/>' for y in (0, 50, 100, 150, 200))
     legend = "".join(
-        f'<li><i style="background:{colour}"></i>{html.escape(curve.name)} '
-        f"<b>{_number(curve.y[-1], chart.shares)}</b></li>"
-        for curve, colour in zip(chart.curves, _LINES, strict=False)
+        f'<li><svg class="sample" viewBox="0 0 24 4"><path d="M0 2H24" style="{_stroke(place)}"/></svg>'
+        f"{html.escape(curve.name)} <b>{_number(curve.y[-1], chart.shares)}</b></li>"
+        for place, curve in enumerate(chart.curves)
     )
     return (
-        f'<figure class="chart card"><h3>{html.escape(chart.title)}</h3><div class="plot">'
+        f'<figure class="chart card"><h3>{html.escape(chart.title)}</h3>'
+        f'<p class="soft">{html.escape(chart.words)}</p><div class="plot">'
         f'<span class="high">{_number(high, chart.shares)}</span><span class="low">{_number(low, chart.shares)}</span>'
         f'<svg viewBox="0 0 400 200" preserveAspectRatio="none" role="img" aria-label="{html.escape(chart.title)}">'
         f"{ticks}{lines}</svg></div>"
@@ -70,13 +72,18 @@ def chart_html(chart: Chart) -> str:
     )
 
 
-def _line(curve: Curve, colour: str, steps: tuple[float, float], values: tuple[float, float]) -> str:
+def _stroke(place: int) -> str:
+    """The style of the line at that place of a chart."""
+    return f"stroke:{_LINES[place % len(_LINES)]};stroke-dasharray:{_DASHES[place % len(_DASHES)]}"
+
+
+def _line(curve: Curve, place: int, steps: tuple[float, float], values: tuple[float, float]) -> str:
     wide, tall = (steps[1] - steps[0]) or 1.0, (values[1] - values[0]) or 1.0
     points = " ".join(
         f"{400 * (x - steps[0]) / wide:.1f},{200 - 200 * (y - values[0]) / tall:.1f}"
         for x, y in zip(curve.x, curve.y, strict=True)
     )
-    return f'<polyline points="{points}" style="stroke:{colour}"/>'
+    return f'<polyline points="{points}" style="{_stroke(place)}"/>'
 
 
 def _number(value: float, share: bool) -> str:
@@ -125,7 +132,8 @@ def confusion_html(confusion: Confusion) -> str:
     ):
         total = max(1, int(counts.sum()))
         cells = "".join(_cell(count, count / total, column == right) for column, count in enumerate(counts.tolist()))
-        rows.append(f'<tr><th scope="row"><i style="background:{css(colour)}"></i>type {number}</th>{cells}</tr>')
+        chip = f'<i class="chip" style="background:{css(colour)};color:{css(ink_on(colour))}">{number}</i>'
+        rows.append(f'<tr><th scope="row">{chip}type {number}</th>{cells}</tr>')
     slanted = " slanted" if max(len(name) for name in confusion.names) > 4 else ""
     return (
         f'<figure class="card confusion{slanted}"><h3>{html.escape(confusion.title)}</h3><div class="scroll"><table>'

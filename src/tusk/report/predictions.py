@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from tusk.detection.pipeline import BatchDetections, detect_batch
+from tusk.detection.limits import Limits, count_crowded, count_small
+from tusk.detection.pipeline import BatchDetections, detect_batch, join_slots
 from tusk.detection.settings import DetectionSettings
 from tusk.losses.foreground import background_residual, on_background
+from tusk.model.keypoints import most_peaks
 from tusk.model.network import Network
 from tusk.report.sample import Sample
 
@@ -35,6 +38,7 @@ class Predictions:
     score_map: Tensor  # (S, H/s, W/s)
     reconstruction: Tensor  # (S, 3, H, W)
     mask: Tensor | None  # (S, H, W): 0 for the background, k + 1 for slot k; None for a plain decoder
+    limits: Limits = field(default_factory=Limits)  # what the detections of all images ran into
 
     def counts(self, types: int) -> Tensor:
         """(M,): how many detections are of each type."""
@@ -52,9 +56,11 @@ def predict(network: Network, sample: Sample, shown: int, settings: DetectionSet
     points: dict[str, list[Tensor]] = {name: [] for name in ("xy", "score", "gain", "kept", "descriptors")}
     points |= {"type": [], "probability": []}
     errors, overlaps, score_maps, reconstructions, masks, bare = [], [], [], [], [], []
+    limits = Limits()
     for start in range(0, len(sample), _BATCH):
         images = sample.images[start : start + _BATCH].float() / 255
         detections = detect_batch(network, images, settings)
+        detections.check_numbers()
         for name, values in points.items():
             values.append(getattr(detections, name))
         errors.append((detections.reconstruction - images).square().mean((1, 2, 3)))
@@ -64,8 +70,9 @@ def predict(network: Network, sample: Sample, shown: int, settings: DetectionSet
         score_maps.append(detections.score_map[:wanted, 0])
         reconstructions.append(detections.reconstruction[:wanted])
         labels = detections.labels()
+        limits += _limits(network, detections, labels, settings)
         masks.append(None if labels is None else labels[:wanted])
-    joined = {name: torch.cat(values) for name, values in points.items()}
+    joined = {name: join_slots(values) for name, values in points.items()}
     return Predictions(
         sample=sample,
         settings=settings,
@@ -77,17 +84,43 @@ def predict(network: Network, sample: Sample, shown: int, settings: DetectionSet
         label=joined["type"],
         confidence=joined["probability"],
         error=torch.cat(errors),
-        bare=_joined(bare),
+        bare=_joined(bare, join_slots),
         overlap=torch.cat(overlaps),
         score_map=torch.cat(score_maps),
         reconstruction=torch.cat(reconstructions),
         mask=_joined(masks),
+        limits=limits,
     )
 
 
-def _joined(parts: list[Tensor | None]) -> Tensor | None:
+def _limits(
+    network: Network, detections: BatchDetections, labels: Tensor | None, settings: DetectionSettings
+) -> Limits:
+    """As `tusk detect` counts them, in pixels of the images."""
+    config, total = network.config, Limits()
+    height, width = detections.score_map.shape[-2:]
+    room = most_peaks(height, width, config.window_on_map(settings.window))
+    for image, kept in enumerate(detections.kept):
+        full = bool(detections.full[image]) and settings.keypoints < room
+        areas = torch.zeros(0, dtype=torch.int64)
+        if labels is not None:
+            areas = torch.bincount(labels[image].flatten(), minlength=len(kept) + 1)[1:][kept]
+        total += Limits(
+            pictures=1,
+            at_limit=int(full),
+            limit=(settings.keypoints, settings.keypoints) if full else (0, 0),
+            points=int(kept.sum()),
+            crowded=count_crowded(detections.xy[image][kept].double().numpy(), settings.window / 2),
+            masks=int((areas > 0).sum()),
+            small=count_small(areas.numpy(), config.stride),
+            visible=2.0 * config.stride,
+        )
+    return total
+
+
+def _joined(parts: list[Tensor | None], join: Callable[[list[Tensor]], Tensor] = torch.cat) -> Tensor | None:
     known = [part for part in parts if part is not None]
-    return torch.cat(known) if known else None
+    return join(known) if known else None
 
 
 def _on_background(network: Network, images: Tensor, detections: BatchDetections) -> Tensor | None:

@@ -2,10 +2,10 @@
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #646b76; --faint: #b9bec7; --paper: #f6f5f1; --card: #fff;
-  --line: #e3e0d7; --accent: #c2410c; --heat: 194 65 12; --good: #2e7d4f; --deep: #14161a; }
+  --line: #e3e0d7; --accent: #c2410c; --heat: 194 65 12; --good: #2e7d4f; --bad: #b3123a; --deep: #14161a; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e9e7e1; --soft: #a0a6b1; --faint: #565c68; --paper: #121417; --card: #1b1e23; --line: #2e3239;
-    --accent: #fb923c; --heat: 251 146 60; --good: #6bbf8e; --deep: #0b0c0e; }
+    --accent: #fb923c; --heat: 251 146 60; --good: #6bbf8e; --bad: #ff6b81; --deep: #0b0c0e; }
 }
 * { box-sizing: border-box; }
 html { scroll-behavior: smooth; scroll-padding-top: 60px; }
@@ -19,6 +19,12 @@ h3 { font-size: .95rem; margin: 0 0 8px; }
 p { margin: 0 0 12px; max-width: 74ch; }
 .soft { color: var(--soft); }
 .lead { font-size: 1.12rem; }
+.kicker { color: var(--soft); font-size: .95rem; margin-bottom: 4px; overflow-wrap: anywhere; }
+.split { font-size: 1.2rem; max-width: none; }
+.counts { list-style: none; display: flex; flex-wrap: wrap; gap: 10px 22px; margin: 18px 0 8px; }
+.counts li { display: flex; gap: 8px; align-items: center; } .counts b { font-size: 1.15rem; margin-right: 3px; }
+.counts span { color: var(--soft); } .counts b { color: var(--ink); } .counts .none { opacity: .5; }
+.note { font-size: .88rem; } .limits { margin: 14px 0; }
 figure, ul { margin: 0; padding: 0; min-width: 0; }
 img, svg { display: block; width: 100%; height: auto; }
 .pixels { image-rendering: pixelated; }
@@ -43,20 +49,28 @@ nav b { color: var(--ink); }
 .remarks li::before { content: "!"; font-weight: 700; text-align: center; line-height: 24px; width: 24px; height: 24px;
   border-radius: 50%; color: var(--card); background: var(--accent); }
 .remarks li.well::before { content: "\\2713"; background: var(--good); }
+.remarks li.bad::before { content: "\\2715"; background: var(--bad); }
+.verdict { max-width: none; font-weight: 600; padding: 10px 16px; border-radius: 10px; border-left: 8px solid;
+  background: var(--card); } .verdict.well { border-color: var(--good); }
+.verdict.amiss { border-color: var(--accent); } .verdict.bad { border-color: var(--bad); }
 .examples { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 390px), 1fr)); gap: 16px; }
-.example { display: grid; grid-template-columns: 1fr 1fr; gap: 10px; }
+.example { display: grid; grid-template-columns: repeat(3, 1fr); gap: 10px; align-content: start; }
+.example figure:first-child { grid-column: 1 / -1; }
 .example img, .points { border-radius: 6px; }
 figcaption { font-size: .8rem; color: var(--soft); text-align: center; margin-top: 3px; }
-.points { background: var(--deep); overflow: hidden; } .points .dim { opacity: .8; }
-.points circle { stroke: #000; } .numbers { font-weight: 700; }
-.numbers text { stroke: #000; paint-order: stroke; stroke-linejoin: round; font-family: system-ui, sans-serif; }
+.points { background: var(--deep); overflow: hidden; } .points circle { stroke: #fff; }
+.points .ring { fill: #000; stroke: none; }
+.shade { fill: #000; fill-opacity: .68; } .total { fill: #fff; stroke: #000; stroke-width: 2; paint-order: stroke; }
+.points text { font-family: system-ui, sans-serif; font-weight: 600; } .numbers text { text-anchor: middle; }
+.numbers rect { stroke: #000; stroke-width: .8; }
 .types { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 236px), 1fr)); gap: 16px; }
 .types.many { grid-template-columns: repeat(auto-fill, minmax(min(100%, 150px), 1fr)); gap: 10px; }
 .many .type { padding: 9px; }
 .type { border-top: 4px solid var(--own); display: flex; flex-direction: column; gap: 8px; }
 .type header { display: flex; gap: 2px 8px; align-items: center; flex-wrap: wrap; }
 i { width: 12px; height: 12px; border-radius: 50%; flex: none; display: inline-block; }
-.type header i { background: var(--own); }
+i.chip { width: auto; height: auto; min-width: 1.7em; padding: 0 .4em; border-radius: 5px; border: 1px solid #0009;
+  font: 600 .86rem/1.5 system-ui, sans-serif; text-align: center; }
 .tag { margin-left: auto; font-size: .8rem; padding: 1px 9px; border: 1px solid var(--line); border-radius: 99px;
   max-width: 100%; overflow: hidden; text-overflow: ellipsis; }
 .alone img { border-radius: 8px; }
@@ -70,6 +84,7 @@ i { width: 12px; height: 12px; border-radius: 50%; flex: none; display: inline-b
 .plot .high { top: -3px; } .plot .low { bottom: -3px; }
 .grid { stroke: var(--line); fill: none; vector-effect: non-scaling-stroke; }
 polyline { fill: none; stroke-width: 2.2; stroke-linejoin: round; vector-effect: non-scaling-stroke; }
+.sample { width: 24px; height: 4px; flex: none; } .sample path { stroke-width: 2.2; fill: none; }
 .axis { display: flex; justify-content: space-between; font-size: .76rem; color: var(--soft); margin: 6px 0 8px 54px; }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: .84rem; }
 .legend li { display: flex; gap: 6px; align-items: center; }
@@ -95,12 +110,16 @@ thead th { font-weight: 500; color: var(--soft); }
   margin-top: 14px; padding-top: 14px; border-top: 1px solid var(--line); }
 .layered img { border-radius: 5px; } .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 4px; }
 .pair img:first-child { background: repeating-conic-gradient(#8d929b 0 25%, #6d727c 0 50%) 0 0 / 14px 14px; }
-figcaption i { width: 9px; height: 9px; margin-right: 5px; }
+figcaption i.chip { font-size: .74rem; min-width: 1.5em; }
+.panels { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 3px 14px; margin: 0 0 16px;
+  font-size: .92rem; max-width: 90ch; } .panels dt { font-weight: 600; } .panels dd { margin: 0; color: var(--soft); }
+.chart p.soft, .scatter p.soft { font-size: .86rem; margin-bottom: 10px; }
 footer { margin-top: 64px; font-size: .85rem; color: var(--soft); }
 @media (max-width: 620px) {
   main { padding: 24px 14px 48px; } nav div { padding: 10px 14px; gap: 16px; }
   .types { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 10px; } .type { padding: 10px; }
   .example { gap: 6px; padding: 8px; } .facts { grid-template-columns: minmax(0, 1fr); gap: 0; }
+  .panels { grid-template-columns: minmax(0, 1fr); } .panels dd { margin-bottom: 6px; }
   .facts dd { margin-bottom: 8px; } .figures { grid-template-columns: 1fr 1fr; }
   tbody td { min-width: 30px; padding: 0 2px; } .card { padding: 10px; }
 }

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tusk.config import Config
+from tusk.data.listing import FileList, compare, list_files, read_list
 from tusk.data.registry import DATASETS, open_dataset, request_for
 from tusk.detection.settings import DetectionSettings, settings_from
 from tusk.errors import DataError, UsageError
@@ -32,6 +36,7 @@ class Subject:
     minutes: float | None = None
     finished: bool = True
     least_gain: float | None = None  # of a detection, where training has set it
+    in_its_folder: bool = True  # it lies in the folder of its run; otherwise it is a file, which may come from anybody
 
     @property
     def settings(self) -> DetectionSettings:
@@ -67,10 +72,16 @@ def subject_of(model: StoredModel, folder: Path | None) -> Subject:
         config=model.config,
         logs=None if folder is None else _logs(folder, model),
         command=str(known["command"]) if known.get("command") else None,
-        step=int(known["steps"]) if known.get("steps") is not None else None,
-        minutes=float(known["minutes"]) if known.get("minutes") is not None else None,
+        step=None if (steps := _number(known, "steps")) is None else int(steps),
+        minutes=_number(known, "minutes"),
         least_gain=model.least_gain,
+        in_its_folder=folder is not None,
     )
+
+
+def _number(known: Mapping[str, Any], name: str) -> float | None:
+    value = known.get(name)
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
 def _logs(folder: Path, model: StoredModel) -> Path:
@@ -102,21 +113,42 @@ def _unfinished(folder: Path) -> Subject:
     )
 
 
-def open_images(config: Config, data: str | None, count: int) -> Images:
+def open_images(
+    config: Config, data: str | None, count: int, run: Path | None = None, *, trust_source: bool = True
+) -> Images:
     """The first images of `data` (a folder, a packed file, a dataset's name), or of what the model was trained for.
 
-    Of a dataset with a part for tests, that part.
+    Of a dataset with a part for tests, that part. run: the folder of the run, whose own pictures must be as they were.
+    Without `trust_source`, a path that the configuration names is not opened: whoever made a model file could have us
+    read, and show on a page, what they choose.
     """
     own = config.data
     if data is None and own.dataset == "folder" and own.source is None:
         raise UsageError("--data", "the model does not say which images it is for", "name a folder or a dataset")
-    source = None if own.source is None else str(own.source)
-    name, learnt_from = own.dataset, source is not None and own.dataset == "folder"
+    if data is None and own.source is not None and not trust_source:
+        why = f"the model file names {own.source_words}, and what a model file names is not opened unasked"
+        raise UsageError("--data", why, "name a folder or a dataset, or add --trust-source to open that one")
+    source: str | tuple[str, ...] | None = own.sources
+    name, learnt_from = own.dataset, bool(own.sources) and own.dataset == "folder"
     if data is not None:
         named = data in DATASETS and not Path(data).exists()
         name, source, learnt_from = (data, None, False) if named else ("folder", data, False)
     request = request_for(own, source=source, split="test", seed=config.training.seed)
-    sample = sample_of(open_dataset(name, request), count)
+    dataset = open_dataset(name, request)
+    if learnt_from and run is not None:
+        _refuse_others(run, list_files(dataset, own.source))
+    sample = sample_of(dataset, count)
     if data is not None:
         return Images(sample, f"of {sample.name}")
     return Images(sample, f"of {sample.name}{LEARNT_FROM if learnt_from else NOT_LEARNT_FROM}")
+
+
+def _refuse_others(run: Path, files: FileList | None) -> None:
+    """A page says that the run learnt from the pictures that it shows."""
+    before = read_list(run)
+    if before is None or files is None:
+        return  # a run of an older tusk does not know
+    changes = compare(before, files)
+    if changes.are_others:
+        why = f"its pictures are not those that it learnt from ({changes.words})"
+        raise DataError(str(run), why, "put those back, or name the pictures to show with --data")

@@ -66,4 +66,4 @@ class ProgressDisplay:
 
     def say(self, words: str) -> None:
         if not self._quiet:
-            self._console.print(words, highlight=False, soft_wrap=True)
+            self._console.print(words, highlight=False, soft_wrap=True, markup=False)

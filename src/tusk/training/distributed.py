@@ -8,16 +8,22 @@ Every process holds the same network and draws the same random numbers; each wor
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from tusk.errors import UsageError
+from tusk.errors import RefusedElsewhereError, UsageError, UserError
+
+Result = TypeVar("Result")
+# How gloo, NCCL and the store say that the other end of a connection is gone.
+_LOST = ("connection closed", "connection reset", "connection refused", "broken pipe", "timed out", "socket", "gloo")
 
 
 @dataclass(frozen=True)
@@ -61,13 +67,55 @@ class Ranks:
         summed: Tensor = _SumOverRanks.apply(places)  # type: ignore[no-untyped-call]
         return summed.flatten(0, 1)
 
-    def broadcast(self, make: Callable[[], Any]) -> Any:
-        """What `make` gives on the first process, on all of them."""
+    def broadcast(self, make: Callable[[], Result]) -> Result:
+        """What `make` gives on the first process, on all of them; what it is refused there, they are all."""
         if self.world == 1:
             return make()
-        box = [make() if self.is_main else None]
+        made: Result | None = None
+        fault: UserError | None = None
+        if self.is_main:
+            try:
+                made = make()
+            except UserError as error:
+                fault = error
+        box: list[Any] = [(made, _parts(fault))]
         dist.broadcast_object_list(box, 0)
-        return box[0]
+        made, refused = box[0]
+        if refused is not None:
+            dist.barrier()  # nobody leaves before all know
+            raise fault or RefusedElsewhereError(*refused)
+        return made
+
+    def together(self, work: Callable[[], Result]) -> Result:
+        """Do it on every process. Where it is refused on any, all end: the first of those says why, the others nothing.
+
+        Without this the others would wait, or lose their connection and say that.
+        """
+        if self.world == 1:
+            return work()
+        result: Result | None = None
+        fault: UserError | None = None
+        try:
+            result = work()
+        except UserError as error:
+            fault = error
+        refusals: list[Any] = [None] * self.world
+        dist.all_gather_object(refusals, _parts(fault))
+        first = next((rank for rank, refused in enumerate(refusals) if refused is not None), None)
+        if first is None:
+            return result  # type: ignore[return-value]  # None only where `work` gave it
+        dist.barrier()  # nobody leaves before all know
+        if fault is not None and first == self.rank:
+            raise fault
+        raise RefusedElsewhereError(*refusals[first])
+
+    def same(self, value: Any) -> bool:
+        """Whether all processes have the same value."""
+        if self.world == 1:
+            return True
+        values: list[Any] = [None] * self.world
+        dist.all_gather_object(values, value)
+        return all(other == values[0] for other in values)
 
     def any(self, flag: bool) -> bool:
         """Whether the flag is set on any process."""
@@ -76,6 +124,11 @@ class Ranks:
         value = torch.tensor([float(flag)])
         dist.all_reduce(value)
         return bool(value.item() > 0)
+
+
+def _parts(fault: UserError | None) -> tuple[str, str, str, int] | None:
+    """What `RefusedElsewhereError` is made of: exceptions themselves do not travel well."""
+    return None if fault is None else (fault.what, fault.why, fault.fix, fault.exit_code)
 
 
 class _SumOverRanks(torch.autograd.Function):
@@ -96,9 +149,12 @@ class _SumOverRanks(torch.autograd.Function):
 
 def join_ranks() -> Ranks:
     """Join the other processes where torchrun started this one; otherwise there is only this."""
-    world = int(os.environ.get("WORLD_SIZE", "1"))
-    if world == 1:
+    if not several_processes():
         return Ranks()
+    words = os.environ["WORLD_SIZE"]
+    if not words.isdecimal() or int(words) < 1:
+        raise UsageError("WORLD_SIZE", f"'{words}' is not a number of processes", "start the command by torchrun")
+    world = int(words)
     if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
         why = f"it is {world}, but torchrun's other variables are missing"
         raise UsageError("WORLD_SIZE", why, "start the command by torchrun, or unset it")
@@ -117,3 +173,47 @@ def leave_ranks(*, together: bool) -> None:
         if together:
             dist.barrier()
         dist.destroy_process_group()
+
+
+def several_processes() -> bool:
+    """Whether torchrun, or whatever sets its variables, started more than this process."""
+    return os.environ.get("WORLD_SIZE", "1") not in ("", "1")
+
+
+def refuse_together(fault: UserError) -> NoReturn:
+    """End with a fault that was found before the processes joined, so that all end, and one of them says why."""
+
+    def refuse() -> NoReturn:
+        raise fault
+
+    ranks = join_ranks()
+    try:
+        ranks.together(refuse)
+    finally:
+        leave_ranks(together=False)
+
+
+def lost_process(error: RuntimeError, ranks: Ranks, folder: Path | None) -> UserError | None:
+    """One sentence for what torch says when another process is gone; None for any other error."""
+    words = str(error).lower()
+    if ranks.world == 1 or not (isinstance(error, dist.DistError) or any(sign in words for sign in _LOST)):
+        return None
+    fix = "see what it said, and start it again" if folder is None else f"see what it said; --resume {folder} goes on"
+    return UserError("torchrun", f"another of the {ranks.world} processes ended", fix)
+
+
+def launch_name() -> str | None:
+    """What tells this start of torchrun from all others, and stays the same when it restarts its processes.
+
+    torchrun makes a new folder for the logs of each start, which it names here; its own id is often 'none'.
+    """
+    file = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if file is None or len(Path(file).parents) < 3:
+        return None
+    return f"{socket.gethostname()} {os.environ.get('TORCHELASTIC_RUN_ID', '')} {Path(file).parents[2]}"
+
+
+def is_restart() -> bool:
+    """Whether torchrun started this process again after one had died."""
+    count = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return count.isdecimal() and int(count) > 0

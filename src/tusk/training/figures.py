@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from tusk.config import Config
 from tusk.data.dataset import Truth
-from tusk.detection.pipeline import BatchDetections, detect_batch
+from tusk.detection.pipeline import BatchDetections, detect_batch, join_slots
 from tusk.detection.settings import settings_from
 from tusk.evaluation.localisation import localisation_figures
 from tusk.evaluation.tally import ObjectTally
@@ -45,11 +44,11 @@ def _points(
     if any(truth.points is None or truth.classes is None or truth.boxes is None for truth in truths):
         return {}
     detections = list(_detect(network, config, images))
-    kept = torch.cat([part.kept for part in detections]).numpy()
-    xy = torch.cat([part.xy for part in detections]).numpy()
+    kept = join_slots([part.kept for part in detections]).numpy()
+    xy = join_slots([part.xy for part in detections]).numpy()
     figures = localisation_figures(
         np.where(kept[..., None], xy, -1e6),  # what is no detection is nowhere near
-        torch.cat([part.type for part in detections]).numpy(),
+        join_slots([part.type for part in detections]).numpy(),
         [truth.points for truth in truths if truth.points is not None],
         [truth.classes for truth in truths if truth.classes is not None],
         type_count=config.model.types,

@@ -19,11 +19,19 @@ class RunLog:
     def __init__(self, folder: Path, *, resumed_at: int | None, tensorboard: bool = False) -> None:
         self._metrics_path = folder / "metrics.jsonl"
         self._results_path = folder / "results.csv"
+        self._make_board = (lambda after: _board(folder, after)) if tensorboard else (lambda _: None)
         if resumed_at is not None:
             # What was logged after the checkpoint is done again: without this it would be there twice.
             self._forget_after(resumed_at)
+        self._board = self._make_board(resumed_at)
         self._metrics = self._metrics_path.open("a", encoding="utf-8")
-        self._board = _board(folder) if tensorboard else None
+
+    def roll_back(self, step: int) -> None:
+        """Forget the steps after this one: they were undone, and others take their place."""
+        self.close()
+        self._forget_after(step)
+        self._board = self._make_board(step)
+        self._metrics = self._metrics_path.open("a", encoding="utf-8")
 
     def step(self, report: StepReport) -> None:
         """A line for a step."""
@@ -75,10 +83,11 @@ class RunLog:
             atomic_write(self._results_path, text.getvalue().encode())
 
 
-def _board(folder: Path) -> Any:
+def _board(folder: Path, after: int | None) -> Any:
+    """after: what the board shows of later steps is taken away."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         fix = "install tusk with its 'track' extra: pip install 'tusk-keypoints[track]'"
         raise UsageError("--tensorboard", "tensorboard is not installed", fix) from error
-    return SummaryWriter(str(folder / "tensorboard"))
+    return SummaryWriter(str(folder / "tensorboard"), purge_step=None if after is None else after + 1)

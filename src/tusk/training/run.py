@@ -7,12 +7,12 @@ tusk train --resume runs/train/photos                                   # go on 
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +23,8 @@ from tusk.data.dataset import Dataset, Truth
 from tusk.data.loader import Loader
 from tusk.detection.settings import settings_from
 from tusk.detection.threshold import least_gain
-from tusk.errors import EXIT_STOPPED, UserError
+from tusk.errors import StoppedError
+from tusk.interrupts import StopSignals, stop_signals
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, save_model
 from tusk.presets import to_yaml
@@ -32,6 +33,7 @@ from tusk.training.display import ProgressDisplay
 from tusk.training.distributed import Ranks
 from tusk.training.figures import task_figures
 from tusk.training.logging import RunLog
+from tusk.training.merging import merge_types
 from tusk.training.trainer import NotFiniteError, StepReport, Trainer
 from tusk.training.validation import ValidationFigures, validate
 
@@ -39,12 +41,7 @@ _VALIDATED_ON = 200  # images
 _COUNTED = 100  # of them for the least gain of an object
 _LOG_EVERY = 10
 _ROLLBACKS = 3
-
-
-class StoppedError(UserError):
-    """The user or the system asked the training to stop; everything is saved."""
-
-    exit_code = EXIT_STOPPED
+_STEPS_WAITED = 3  # times as long as the slowest step so far: then a step that was asked to stop ends unfinished
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ class TrainingState:
     least_gain: float | None = None  # of a detection, where the training is finished
 
 
-WritePage = Callable[[Network, TrainingState], None]
+WritePage = Callable[[Network, TrainingState], str | None]  # -> what the page says in one sentence
 
 
 @dataclass
@@ -92,49 +89,68 @@ class Run:
     ranks: Ranks
     tensorboard: bool = False
     write_page: WritePage | None = None  # after every validation; it must change neither the network nor random numbers
+    verdict: str | None = None  # what the last page says in one sentence
 
     def train(self, *, resume: bool) -> Path:
         """Train to the end; -> the model file."""
         trainer = Trainer(self.config, self.ranks)
-        kept = self.config.training.keep_every
-        # The text as it was written: a newer tusk may know more settings, and would write it otherwise.
-        stored = self.folder / "config.yaml"
-        text = stored.read_text(encoding="utf-8") if stored.exists() else to_yaml(self.config)
-        checkpoints = Checkpoints(self.folder / "checkpoints", text, kept)
+        checkpoints = Checkpoints(self.folder / "checkpoints", self._config_text(), self.config.training.keep_every)
         seconds, rollbacks = 0.0, 0
         if resume and self.ranks.broadcast(lambda: checkpoints.manifest() is not None):
             manifest = checkpoints.restore(trainer)
             seconds, rollbacks = manifest.seconds, manifest.rollbacks
         elif self.ranks.is_main:
             checkpoints.save(trainer, seconds=0.0)
-        log = None
-        if self.ranks.is_main:
-            log = RunLog(self.folder, resumed_at=trainer.step if resume else None, tensorboard=self.tensorboard)
 
-        started = time.monotonic() - seconds
-        loader = self._loader(trainer)
-        with stop_signals() as asked, self.show:
+        with ExitStack() as stack:  # whatever happens: workers ended, logs closed, signals as they were
+            log = None
+            if self.ranks.is_main:
+                log = RunLog(self.folder, resumed_at=trainer.step if resume else None, tensorboard=self.tensorboard)
+                stack.callback(log.close)
+            started = time.monotonic() - seconds
+            loader = self._loader(trainer)
+            stack.callback(lambda: loader.close())  # the one that is in use then
+            stop = stack.enter_context(self._stop_signals())
+            stack.enter_context(self.show)
+            slowest = 0.0  # seconds of a step
             while (progress := self._progress(trainer, time.monotonic() - started)) < 1:
+                began = time.monotonic()
                 try:
-                    report = trainer.train_step(next(loader).images, progress)
+                    with stop.limited(_STEPS_WAITED * slowest):
+                        report = trainer.train_step(next(loader).images, progress)
                 except NotFiniteError as error:
                     rollbacks += 1
                     if rollbacks > _ROLLBACKS:
                         raise
                     loader.close()
-                    self._roll_back(trainer, checkpoints, rollbacks, error)
+                    self._roll_back(trainer, checkpoints, log, rollbacks, error)
                     loader = self._loader(trainer)
                     continue
+                stop.defer()  # in the first step nothing was lost by a stop in the middle; from here on steps are ended
+                slowest = max(slowest, time.monotonic() - began)
                 spent = time.monotonic() - started
                 self._after_step(trainer, report, log, checkpoints, spent, rollbacks)
-                if self.ranks.any(bool(asked)):
+                if self.ranks.any(stop.asked):
                     if self.ranks.is_main:
                         checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks)
                     raise StoppedError(
                         str(self.folder), f"stopped at step {trainer.step}, all is saved", "go on with --resume"
                     )
+            stop.defer()
             loader.close()
             return self._finish(trainer, log, checkpoints, time.monotonic() - started, rollbacks)
+
+    def _config_text(self) -> str:
+        """As it was written: a newer tusk may know more settings, and would write it otherwise."""
+        stored = self.folder / "config.yaml"
+        return self.ranks.broadcast(
+            lambda: stored.read_text(encoding="utf-8") if stored.exists() else to_yaml(self.config)
+        )
+
+    def _stop_signals(self) -> AbstractContextManager[StopSignals]:
+        stopped = StoppedError(str(self.folder), "stopped in the first step, nothing is lost", "go on with --resume")
+        ended = f"{self.folder}: ended at once; --resume goes on from the last checkpoint."
+        return stop_signals(lambda: stopped, ended)
 
     def _progress(self, trainer: Trainer, seconds: float) -> float:
         progress = trainer.step / self.config.training.steps
@@ -196,7 +212,7 @@ class Run:
         if self.write_page is None:
             return
         try:
-            self.write_page(network, moment)
+            self.verdict = self.write_page(network, moment)
         except Exception as error:
             self.write_page = None  # one warning is enough
             self.show.say(
@@ -204,11 +220,16 @@ class Run:
                 f"affected, and 'tusk report {self.folder}' tries again."
             )
 
-    def _roll_back(self, trainer: Trainer, checkpoints: Checkpoints, rollbacks: int, error: NotFiniteError) -> None:
+    def _roll_back(
+        self, trainer: Trainer, checkpoints: Checkpoints, log: RunLog | None, rollbacks: int, error: NotFiniteError
+    ) -> None:
         """To the last checkpoint, with other random numbers and smaller steps: the same ones would fail again."""
+        factor = trainer.rate_factor / 2  # of what it was now, and not when the checkpoint was written
         checkpoints.restore(trainer)
         trainer.generator.manual_seed(self.config.training.seed + 1_000_003 * rollbacks)
-        trainer.rate_factor *= 0.5
+        trainer.rate_factor = factor
+        if log is not None:
+            log.roll_back(trainer.step)
         self.show.say(f"{error} Back to step {trainer.step}, learning rate halved ({rollbacks} of {_ROLLBACKS}).")
 
     def _finish(
@@ -229,14 +250,35 @@ class Run:
             "score": None if best is None or best.score is None else round(best.score, 4),
             "least_gain": self._least_gain(trainer.network),
         }
-        stored = StoredModel(_in_use(trainer.network), self.config, provenance)
+        network, config = trainer.network, self.config
+        if config.training.merge_types:
+            network, config, provenance["type_tree"] = self._merge_types(network)
+        stored = StoredModel(_in_use(network), config, provenance)
         save_model(path, stored)
         step, validation = (trainer.step, figures) if best is None or best.step == trainer.step else (best.step, None)
-        self._page(trainer.network, TrainingState(step, spent, True, validation, stored.least_gain))
+        if network is not trainer.network:
+            validation = None  # it was about the types before they were merged
+        self._page(network, TrainingState(step, spent, True, validation, stored.least_gain))
         return path
+
+    def _merge_types(self, network: Network) -> tuple[Network, Config, Any]:
+        """-> the network with its prototypes as members of fewer types, its configuration, and the tree of merges."""
+        merged = merge_types(network, self.config, self.validation.images, self.config.training.seed)
+        if merged is None:
+            self.show.say("Too few things were found to say how many types there are; they stay as they are.")
+            return network, self.config, None
+        types = 1 + max(merged.members)
+        self.show.say(f"Types: {len(merged.members)} clusters merged to {types} by what holds across views.")
+        model = self.config.model.model_copy(update={"types": types, "prototypes": merged.members})
+        config = self.config.model_copy(update={"model": model})
+        other = Network(model).to(next(network.parameters()).device)
+        other.load_state_dict(network.state_dict())
+        return other, config, merged.tree
 
     def _least_gain(self, network: Network) -> float | None:
         """What `tusk detect` leaves out by itself; None where all keypoints are of one kind."""
+        if self.config.model.sizes is not None:
+            return None  # there `detection.min_explained` decides, which does not depend on how large a thing is
         every = max(1, len(self.validation.images) // _COUNTED)
         least = least_gain(network, self.validation.images[::every], settings_from(self.config))
         return float(f"{least:.4g}") if np.isfinite(least) else None
@@ -244,21 +286,3 @@ class Run:
 
 def _in_use(network: Network) -> Network:
     return network.eval().requires_grad_(False)
-
-
-@contextmanager
-def stop_signals() -> Iterator[list[int]]:
-    """The list gets the signal when the user or the system asks to stop; a second Ctrl-C stops at once."""
-    asked: list[int] = []
-
-    def note(number: int, frame: object) -> None:  # noqa: ARG001
-        if asked and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        asked.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

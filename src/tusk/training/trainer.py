@@ -20,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 from tusk.config import Config, TrainingConfig
 from tusk.errors import UsageError, UserError
 from tusk.geometry.warp import Warp, sample_warp
+from tusk.model.decoder import Decoder
 from tusk.model.network import seeded_network
 from tusk.training.distributed import Ranks
 from tusk.training.memory import DescriptorMemory
@@ -67,7 +68,8 @@ class Trainer:
                 raise UsageError("training.compile", "no C++ compiler was found", "install g++, or leave it out")
             # In place, so that the names of the weights stay as they are.
             self.network.encoder.compile()
-            self.network.decoder.unet.compile()
+            decoder = self.network.decoder
+            (decoder.unet if isinstance(decoder, Decoder) else decoder).compile()
         if self.ranks.world > 1:
             self.objective = DistributedDataParallel(objective)
         self.body = [*self.network.encoder.parameters(), *self.network.decoder.parameters()]

@@ -14,7 +14,7 @@ from tusk.detection.settings import settings_from
 from tusk.geometry.warp import sample_warp
 from tusk.losses.mutual_information import joint_types, mutual_information_loss
 from tusk.losses.two_views import two_views
-from tusk.model.network import Network
+from tusk.model.network import Network, eval_mode
 
 _PART = 50  # images at a time
 ALIKE = 1e-9  # squared error of the mean image: below it, images do not differ
@@ -49,12 +49,10 @@ class ValidationFigures:
 
 def validate(network: Network, config: Config, images: Tensor, seed: int) -> ValidationFigures:
     """images (N, 3, H, W), uint8; the network is left in the mode that it was in."""
-    training = network.training
-    network.eval()
     types, probability, descriptors, views, error = [], [], [], [], 0.0
     generator = torch.Generator().manual_seed(seed)
     settings = settings_from(config)
-    with torch.no_grad():
+    with torch.no_grad(), eval_mode(network):
         for start in range(0, len(images), _PART):
             part = images[start : start + _PART].float() / 255
             detections = detect_batch(network, part, settings, skip_unused_gain=True)
@@ -63,7 +61,6 @@ def validate(network: Network, config: Config, images: Tensor, seed: int) -> Val
             descriptors.append(detections.descriptors[detections.kept])
             error += float(F.mse_loss(detections.reconstruction, part)) * len(part)
             views.append(_two_views(network, config, part, generator))
-    network.train(training)
     counts = torch.bincount(torch.cat(types), minlength=config.model.types)
     shares = counts / counts.sum().clamp_min(1)
     first, second = (torch.cat(side) for side in zip(*views, strict=True))

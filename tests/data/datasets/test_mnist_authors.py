@@ -61,12 +61,32 @@ def test_pictures_are_found_whatever_machine_the_list_was_written_on(tmp_path: P
     check(MnistHardReleased(tmp_path, split="train"))
 
 
-def test_absolute_paths_that_exist_are_used_as_they_are(tmp_path: Path) -> None:
+OUTSIDE = "which is not inside of the folder"
+
+
+def test_nothing_outside_of_the_folder_is_opened(tmp_path: Path) -> None:
     write_released(tmp_path / "pictures")
+    elsewhere = tmp_path / "pictures" / "train" / "00000.png"
     write_released(tmp_path / "lists", prefix=f"{tmp_path}/pictures/train/")
     for path in (tmp_path / "lists" / "train").iterdir():
         path.unlink()
-    check(MnistHardReleased(tmp_path / "lists", split="train"))
+    with pytest.raises(DataError, match=f"train.txt, line 1: names the file '{elsewhere}', {OUTSIDE}"):
+        MnistHardReleased(tmp_path / "lists", split="train")
+
+
+@pytest.mark.parametrize("line", ["../pictures/0.png", "train/../../x.png", "..\\x.png", "{abs}", "C:/x.png", "/"])
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_line_that_leads_out_of_the_folder_is_named(tmp_path: Path, number: int, line: str) -> None:
+    write_released(tmp_path / "data")
+    line = line.replace("{abs}", str(tmp_path / "data" / "test.txt"))
+    file = tmp_path / "data" / "train.txt"
+    lines = file.read_text().splitlines()
+    lines[number - 1] = line
+    file.write_text("\n".join(lines))
+    # The first line also tells where the pictures are: without '..' it may just not be there.
+    why = OUTSIDE if number > 1 or ".." in line else "which is not"
+    with pytest.raises(DataError, match=rf"train.txt, line {number}: names .*{why}"):
+        MnistHardReleased(tmp_path / "data", split="train")
 
 
 def test_test_split_brackets_and_pickling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,13 +13,14 @@ def _open(request: Request) -> Dataset:
     if request.source is None:
         raise UsageError("data.source", "no pictures were named", "give a folder, a file, a pattern or a list of files")
     return FolderDataset(
-        request.source,
+        (request.source, *request.more),
         size=request.size or 80,
         fit=request.fit,
         scale=request.scale,
         contrast=request.contrast,
         grey=request.grey,
         seed=request.seed,
+        frames=request.frames,
         progress=request.progress,
     )
 

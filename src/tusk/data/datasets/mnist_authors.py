@@ -118,16 +118,33 @@ def _read_keypoints(file: Path) -> Float32Array:
 
 
 def _locate(file: Path, lines: list[str]) -> list[Path]:
-    """The pictures' paths as they are here.
+    """The pictures' paths as they are here, all of them inside the folder of the list.
 
     The list may name paths of the machine on which it was written. What has to be cut off in front is found with the
-    first picture, looked for from the longest remainder to the bare name, and holds for all.
+    first picture, looked for from the longest remainder to the bare name, and holds for all. No line can lead out of
+    the folder: one with '..' in it, or one that is still absolute after the cut, is refused.
     """
-    first = PurePosixPath(lines[0].replace("\\", "/"))
-    if Path(first).is_absolute() and Path(first).is_file():
-        return [Path(line) for line in lines]
+    paths = [PurePosixPath(line.replace("\\", "/")) for line in lines]
+    for number, path in enumerate(paths, start=1):
+        if ".." in path.parts:
+            raise _outside(file, number, lines[number - 1])
+    first = paths[0]
     for cut in range(1 if first.is_absolute() else 0, len(first.parts)):
         if file.parent.joinpath(*first.parts[cut:]).is_file():
-            parts = (PurePosixPath(line.replace("\\", "/")).parts for line in lines)
-            return [file.parent.joinpath(*part[min(cut, len(part) - 1) :]) for part in parts]
+            return [file.parent.joinpath(*_rest(file, number, path, cut)) for number, path in enumerate(paths, start=1)]
+    if first.is_absolute():
+        raise _outside(file, 1, lines[0])
     raise DataError(f"{file}, line 1", f"names '{lines[0]}', which is not there", "put the pictures beside the lists")
+
+
+def _rest(file: Path, number: int, path: PurePosixPath, cut: int) -> tuple[str, ...]:
+    """What is left of a path; an anchor such as / or C: may only be in what is cut off."""
+    rest = path.parts[min(cut, len(path.parts) - 1) :]
+    if not rest or any("/" in part or ":" in part for part in rest):
+        raise _outside(file, number, str(path))
+    return rest
+
+
+def _outside(file: Path, number: int, line: str) -> DataError:
+    why = f"names the file '{line}', which is not inside of the folder"
+    return DataError(f"{file}, line {number}", why, "put the pictures beside the lists")

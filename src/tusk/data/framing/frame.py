@@ -12,6 +12,7 @@ from PIL import Image
 from tusk.config import DataConfig
 from tusk.config.data import Contrast, Fit
 from tusk.data.dataset import UInt8Array
+from tusk.data.flat_field import GREY, flatten_background
 from tusk.data.framing.placement import Placement, place, place_tiles
 from tusk.data.images import Picture
 from tusk.data.tones import to_full_contrast
@@ -79,7 +80,11 @@ class Framing:
 
         Full contrast is that of the whole picture. Every pixel is resampled once, from the picture's own.
         """
-        pixels = to_full_contrast(picture.pixels) if self.contrast == "full" else picture.pixels
+        pixels, bars = picture.pixels, 0
+        if self.contrast == "full":
+            pixels = to_full_contrast(pixels)
+        elif self.contrast == "flat":
+            pixels, bars = flatten_background(pixels), GREY
         whole = Image.fromarray(pixels)  # a copy: once, however many tiles are cut out of it
         shape = shape or (self.size, self.size)
         images: list[UInt8Array] = []
@@ -87,13 +92,13 @@ class Framing:
             box = picture.box(one.left, one.top, one.width, one.height)
             part = whole.resize((one.columns, one.rows), Image.Resampling.BICUBIC, box=box)
             values = np.asarray(part.convert("L"))[:, :, None] if self.grey else np.asarray(part)
-            images.append(laid_out(values, one, shape))
+            images.append(laid_out(values, one, shape, bars))
         return images
 
 
-def laid_out(values: UInt8Array, placement: Placement, shape: tuple[int, int]) -> UInt8Array:
-    """values (rows, columns, ...) at their place in an otherwise black image of `shape` (height, width)."""
-    canvas = np.zeros((*shape, *values.shape[2:]), np.uint8)
+def laid_out(values: UInt8Array, placement: Placement, shape: tuple[int, int], bars: int = 0) -> UInt8Array:
+    """values (rows, columns, ...) at their place in an image of `shape` (height, width), otherwise of one grey."""
+    canvas = np.full((*shape, *values.shape[2:]), bars, np.uint8)
     row, column = placement.row, placement.column
     canvas[row : row + placement.rows, column : column + placement.columns] = values
     return canvas

@@ -1,0 +1,79 @@
+"""Blobs of what is not background teach where things are and how large they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import torch
+import torch.nn.functional as F
+from pydantic import Field
+from torch import Tensor
+
+from tusk.config import LossSettings, ModelConfig
+from tusk.config.base import NotNegative
+from tusk.geometry.blobs import blob_radii, find_blobs, thing_responses
+from tusk.losses.registry import Loss, register
+
+if TYPE_CHECKING:
+    from tusk.losses.context import StepContext
+
+_MOST = 128  # blobs of an image, before those that overlap a better one are left out
+_NARROW, _NARROWEST = 0.35, 0.7  # deviation of a blob's place in the target, in radii, and at least in pixels
+_POWER, _NEAR = 2, 4  # exponents of the focal loss
+_LEAST, _BETA = 1e-4, 0.1
+
+
+class BlobsConfig(LossSettings):
+    """Scores and sizes should follow the blobs of what is not background. The blobs are only a teacher: they break
+    rings, join what touches, and miss pale things, each time in another way; the network learns what they agree on."""
+
+    least: Annotated[float, Field(gt=0, lt=1)] = 0.14
+    """Response from which on it counts; a lone disc has about 1, a faint or partly hidden thing has less."""
+    size_weight: NotNegative = 5.0
+    """Weight of the sizes beside the scores."""
+
+    def refusal(self, model: ModelConfig) -> str | None:
+        return "needs model.sizes: it teaches them" if model.sizes is None else None
+
+
+@register("blobs", BlobsConfig)
+class Blobs(Loss[BlobsConfig]):
+    """Of both views."""
+
+    def value(self, step: StepContext) -> Tensor:
+        encoding, model = step.encoding, step.network.config
+        assert encoding.radius_map is not None and model.sizes is not None and step.residual is not None
+        smallest, largest = (size / 2 / model.stride for size in model.sizes)
+        with torch.no_grad():
+            radii = blob_radii(smallest, largest)
+            xy, radius, response = find_blobs(thing_responses(step.residual, radii), radii, self.settings.least, _MOST)
+            found = response > 0
+            target = blob_target(xy, radius, found, (step.residual.shape[-2], step.residual.shape[-1]))
+        place = (xy[..., 1] * target.shape[-1] + xy[..., 0]).long()  # (B, N)
+        learnt = encoding.radius_map.flatten(1).gather(1, place)  # (B, N)
+        off = F.smooth_l1_loss(learnt.log(), radius.log(), reduction="none", beta=_BETA)
+        size = (off * found).sum() / found.sum().clamp_min(1)
+        return focal_loss(encoding.score_map, target) + self.settings.size_weight * size
+
+
+def blob_target(xy: Tensor, radius: Tensor, found: Tensor, size: tuple[int, int]) -> Tensor:
+    """xy (B, N, 2), radius (B, N), found (B, N) bool -> (B, 1, h, w): 1 at a blob, falling off with its size."""
+    height, width = size
+    deviation = (_NARROW * radius).clamp_min(_NARROWEST)[..., None]  # (B, N, 1)
+    across = torch.arange(width, device=xy.device) - xy[..., :1]  # (B, N, w)
+    down = torch.arange(height, device=xy.device) - xy[..., 1:]  # (B, N, h)
+    rows, columns = (torch.exp(-((away / deviation) ** 2) / 2) for away in (down, across))
+    each = rows[..., :, None] * columns[..., None, :] * found[..., None, None]  # (B, N, h, w)
+    return each.amax(1, keepdim=True)
+
+
+def focal_loss(score_map: Tensor, target: Tensor) -> Tensor:
+    """Scores and targets (B, 1, h, w) in [0, 1] -> the focal loss of CornerNet (Law and Deng 2018) for a thing.
+
+    Places near a target of 1 are hardly told not to be one; what is right already counts little.
+    """
+    score = score_map.clamp(_LEAST, 1 - _LEAST)
+    is_thing = (target > 0.99).to(score.dtype)
+    right = is_thing * (1 - score) ** _POWER * score.log()
+    wrong = (1 - is_thing) * (1 - target) ** _NEAR * score**_POWER * (1 - score).log()
+    return -(right + wrong).sum() / is_thing.sum().clamp_min(1)
