@@ -40,8 +40,10 @@ def atomic_file(path: Path, *, flushed: bool = True) -> Iterator[BinaryIO]:
         temporary.replace(path)
         if flushed:
             sync_folder(path.parent)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            error.filename = str(path)  # people look for that one; a full disk names none
         raise
 
 

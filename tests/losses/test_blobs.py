@@ -24,12 +24,12 @@ def test_focal_loss_as_by_hand():
     for p, t in zip(score.flatten().tolist(), target.flatten().tolist(), strict=True):
         p = min(max(p, 1e-4), 1 - 1e-4)
         total -= (1 - p) ** 2 * math.log(p) if t > 0.99 else (1 - t) ** 4 * p**2 * math.log(1 - p)
-    assert float(focal_loss(score, target)) == pytest.approx(total / 3, rel=1e-4)
+    assert float(focal_loss(score, target, torch.tensor(3.0))) == pytest.approx(total / 3, rel=1e-4)
 
 
 def test_an_image_without_things_wants_low_scores():
     empty = torch.zeros(1, 1, 8, 8)
-    low, high = (float(focal_loss(torch.full_like(empty, score), empty)) for score in (0.01, 0.5))
+    low, high = (float(focal_loss(torch.full_like(empty, score), empty, torch.tensor(1.0))) for score in (0.01, 0.5))
     assert 0 <= low < 0.01 < high
 
 
@@ -51,7 +51,8 @@ def loss_of(score_map, radius_map, residual):
     config = Config.model_validate({"model": SIZED, "losses": {"blobs": {"weight": 1.0}}})
     network = SimpleNamespace(config=config.model)
     encoding = SimpleNamespace(score_map=score_map, radius_map=radius_map)
-    step = SimpleNamespace(encoding=encoding, network=network, residual=residual)
+    ranks = SimpleNamespace(all_gather_with_grad=lambda value: value)
+    step = SimpleNamespace(encoding=encoding, network=network, residual=residual, ranks=ranks)
     return Blobs(config.losses.blobs, config).value(step)
 
 

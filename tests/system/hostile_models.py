@@ -7,7 +7,6 @@ Usage: hostile_models.py FOLDER COUNT
 
 import json
 import random
-import resource
 import struct
 import sys
 import time
@@ -18,6 +17,7 @@ import numpy as np
 import torch
 from safetensors.torch import load_file, save
 
+from tests.system.peak import peak_megabytes
 from tusk.config import Config
 from tusk.detection.predictor import Predictor
 from tusk.errors import UserError
@@ -208,6 +208,5 @@ if __name__ == "__main__":
         used += words is None
         if words is not None:
             said[words] = said.get(words, 0) + 1
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    megabytes = peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    megabytes = peak_megabytes()
     print(json.dumps({"files": count, "used": used, "megabytes": megabytes, "slowest": slowest, "said": said}))

@@ -8,13 +8,13 @@ import io
 import json
 import os
 import random
-import resource
 import sys
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from tests.system.peak import peak_megabytes
 from tusk.cli import main as cli
 
 PIECES = [
@@ -71,6 +71,5 @@ if __name__ == "__main__":
         cli.main(["detect", model, str(source), "--masks", "--overlays", "--min-gain", "-1000"])
     except SystemExit as end:
         code = int(end.code or 0)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    megabytes = peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    megabytes = peak_megabytes()
     print(json.dumps({"code": code, "megabytes": megabytes}))

@@ -20,7 +20,11 @@ HERE = Path(__file__).parent
 
 
 def run(script, *args):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), *sys.path]),
+    }
     done = subprocess.run([sys.executable, HERE / script, *args], env=environment, capture_output=True, timeout=600)
     assert done.returncode == 0, done.stderr.decode(errors="replace")[-3000:]
     return done

@@ -16,7 +16,7 @@ from tusk.training.distributed import Ranks, join_ranks
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("kind", "port"), [("plain", 29621), ("coupled", 29622), ("patches", 29623)])
+@pytest.mark.parametrize(("kind", "port"), [("plain", 29621), ("coupled", 29622), ("patches", 29623), ("sized", 29624)])
 def test_gradients_equal_those_of_one_process(tmp_path, kind, port):
     command = [
         sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port),

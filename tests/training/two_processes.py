@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
+from tests.model.test_unet import SIZED
 from tests.training.test_trainer import configured, squares
 from tusk.training.distributed import join_ranks, leave_ranks
 from tusk.training.trainer import Trainer
@@ -25,6 +26,17 @@ def first_step(kind, ranks):
                 "reconstruction": {"relative": True},
                 "info_nce": {"weight": 0.5},
                 "mutual_information": {"weight": 1.0},
+            },
+            "training": {"batch": 16},
+        },
+        "sized": {
+            "model": {**SIZED, "descriptor_space": "standardised"},
+            "losses": {
+                "reconstruction": {"views": "first", "relative": True},
+                "blobs": {"weight": 0.5},
+                "opacity": {"weight": 0.2, "binarity": 0.1, "on_background": True},
+                "feature_equivariance": {"features": "standardised", "weight": 0.05},
+                "info_nce": {"weight": 0.5, "temperature": 0.2},
             },
             "training": {"batch": 16},
         },

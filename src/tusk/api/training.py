@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +13,6 @@ from tusk.config.data import Frames
 from tusk.data.dataset import Dataset
 from tusk.data.sources import source_paths
 from tusk.errors import UsageError, UserError
-from tusk.io import atomic_write
 from tusk.presets import merge
 from tusk.report.build import training_pages
 from tusk.report.preview import preview_png
@@ -90,12 +88,13 @@ def train(
             seen = choice.preview
             place = None if out is None else Path(out)
             job = new_job(choice.config, command, out=place, seeds=seeds, tensorboard=tensorboard)
-            job = replace(job, notes=() if seen is None else tuple(seen.sentences()))
+            if seen is not None:
+                job = replace(job, notes=tuple(seen.sentences()), preview=preview_png(seen))
     except UserError as error:
         if several_processes():
             refuse_together(error)
         raise
-    stored, path = run_job(job, partial(_pages, seen=seen), quiet=not progress)
+    stored, path = run_job(job, _pages, quiet=not progress)
     return Model(stored, path, "model" if path is None else str(path))
 
 
@@ -116,10 +115,8 @@ def _call(sources: Sequence[str], given: Mapping[str, Any]) -> str:
     return f"tusk.train({', '.join(first + [f'{name}={value!r}' for name, value in given.items() if value])})"
 
 
-def _pages(job: Job, unseen: Dataset, images: ValidationImages, seen: Preview | None = None) -> WritePage:
+def _pages(job: Job, unseen: Dataset, images: ValidationImages) -> WritePage:
     """The page of a run is about the images for validation; those that tusk makes are others than the training's."""
-    if seen is not None:
-        atomic_write(job.folder / "preview.png", preview_png(seen))
     truths = images.truths if len(images.truths) == len(images.images) else ()
     sample = Sample(unseen.name, images.images, truths, unseen.class_names)
     origin = LEARNT_FROM if job.config.data.source else NOT_LEARNT_FROM

@@ -52,8 +52,10 @@ class Blobs(Loss[BlobsConfig]):
         place = (xy[..., 1] * target.shape[-1] + xy[..., 0]).long()  # (B, N)
         learnt = encoding.radius_map.flatten(1).gather(1, place)  # (B, N)
         off = F.smooth_l1_loss(learnt.log(), radius.log(), reduction="none", beta=_BETA)
-        size = (off * found).sum() / found.sum().clamp_min(1)
-        return focal_loss(encoding.score_map, target) + self.settings.size_weight * size
+        # Over the things of all processes: a mean of means would count those of a sparse part of the batch for more.
+        counts = step.ranks.all_gather_with_grad(found.sum()[None].to(off.dtype))  # (world,)
+        count = counts.sum().clamp_min(1) / len(counts)
+        return focal_loss(encoding.score_map, target, count) + self.settings.size_weight * (off * found).sum() / count
 
 
 def blob_target(xy: Tensor, radius: Tensor, found: Tensor, size: tuple[int, int]) -> Tensor:
@@ -67,13 +69,14 @@ def blob_target(xy: Tensor, radius: Tensor, found: Tensor, size: tuple[int, int]
     return each.amax(1, keepdim=True)
 
 
-def focal_loss(score_map: Tensor, target: Tensor) -> Tensor:
+def focal_loss(score_map: Tensor, target: Tensor, count: Tensor) -> Tensor:
     """Scores and targets (B, 1, h, w) in [0, 1] -> the focal loss of CornerNet (Law and Deng 2018) for a thing.
 
-    Places near a target of 1 are hardly told not to be one; what is right already counts little.
+    Places near a target of 1 are hardly told not to be one; what is right already counts little. count: of the things,
+    at least 1; the mean over the processes where several share the batch.
     """
     score = score_map.clamp(_LEAST, 1 - _LEAST)
     is_thing = (target > 0.99).to(score.dtype)
     right = is_thing * (1 - score) ** _POWER * score.log()
     wrong = (1 - is_thing) * (1 - target) ** _NEAR * score**_POWER * (1 - score).log()
-    return -(right + wrong).sum() / is_thing.sum().clamp_min(1)
+    return -(right + wrong).sum() / count

@@ -45,6 +45,7 @@ class Job:
     named: bool = True  # the folder's name was given; otherwise a number is appended where it exists
     resume: bool = False
     notes: tuple[str, ...] = ()  # said before it starts
+    preview: bytes | None = None  # a picture of what was decided, where something was
 
 
 @dataclass(frozen=True)
@@ -235,6 +236,8 @@ def _write_beginning(job: Job, files: FileList | None) -> None:
     atomic_write(folder / _COMMAND, f"{job.command}\n".encode(errors="backslashreplace"))
     if files is not None:
         files.write(folder)
+    if job.preview is not None:
+        atomic_write(folder / "preview.png", job.preview)
     if job.seeds:
         store_seeds(folder, list(job.seeds))
     atomic_write(folder / "config.yaml", to_yaml(job.config).encode())
