@@ -9,6 +9,7 @@ from scipy import ndimage
 
 from tests.pictures import disc_mask
 from tusk.geometry.blobs import (
+    _largest_around,
     blob_radii,
     blob_responses,
     find_blobs,
@@ -159,3 +160,12 @@ def test_suppression_as_by_hand(count, closeness):
     kept = suppress_by_size(xy, radius, valid, closeness)
     for place in range(3):
         assert kept[place].tolist() == naive_suppression(xy[place].tolist(), radius[place], valid[place], closeness)
+
+
+def test_the_largest_around_is_that_of_a_pooling_in_three_directions():
+    responses = torch.rand(2, 4, 7, 9, generator=torch.Generator().manual_seed(3)) - 0.5
+    pooled = torch.nn.functional.max_pool3d(responses[:, None], 3, 1, 1)[:, 0]
+    assert torch.equal(_largest_around(responses), pooled)
+    assert torch.equal(
+        _largest_around(responses[:, :1, :1]), torch.nn.functional.max_pool2d(responses[:, :1, :1], (1, 3), 1, (0, 1))
+    )

@@ -64,24 +64,34 @@ class CanvasDecoder(nn.Module):
         batch, count = points.score.shape
         step = self.stride if layers else 1
         height, width = size[0] * step, size[1] * step
-        xy = (points.xy.flatten(0, 1) + 0.5) * step - 0.5  # (B*K, 2)
-        radius = points.radius.flatten() * step  # (B*K,)
-        drawn = self.draw(descriptors.flatten(0, 1))  # (B*K, 4, c, c)
+        # Only what was found is drawn: mostly a third of the slots.
+        slots = points.found.flatten().nonzero()[:, 0]  # (N,) of the B*K
+        xy = (points.xy.flatten(0, 1)[slots] + 0.5) * step - 0.5  # (N, 2)
+        radius = points.radius.flatten()[slots] * step  # (N,)
+        drawn = self.draw(descriptors.flatten(0, 1)[slots])  # (N, 4, c, c)
         placed, inside = place_canvases(drawn, xy, radius, (height, width))
         # A thing is there or not, however sure that is: the score is a factor of 1. But it has a gradient, by which the
         # reconstruction raises the scores of what helps it.
-        there = points.score / points.score.detach().clamp_min(LEAST_SCORE) * points.found  # (B, K)
-        weight = placed[:, 3:].exp() * inside * there.flatten()[:, None, None, None]
-        rgb = placed[:, :3].unflatten(0, (batch, count))  # (B, K, 3, H, W)
-        weight = weight.unflatten(0, (batch, count))  # (B, K, 1, H, W): as a multiple of the background's
-        every = weight.sum(1) + 1  # (B, 1, H, W)
-        colour = (rgb * weight).sum(1)  # (B, 3, H, W)
+        score = points.score.flatten()[slots]
+        there = score / score.detach().clamp_min(LEAST_SCORE)
+        weight = placed[:, 3:].exp() * inside * there[:, None, None, None]  # (N, 1, H, W): in the background's
+        rgb = placed[:, :3]  # (N, 3, H, W)
+        sums = rgb.new_zeros(batch, 4, height, width)
+        sums = sums.index_add(0, slots // count, torch.cat([rgb * weight, weight], 1))
+        every = sums[:, 3:] + 1  # (B, 1, H, W)
+        colour = sums[:, :3]
         if self.background is not None:
             colour = colour + self.background(thumbnail, (height, width))
         cover = 1 - 1 / every
         if not layers:
             return Decoded(colour / every, cover=cover)
-        return Decoded(colour / every, rgb, weight / every[:, None], cover)
+        # A slot without a thing has an empty layer.
+        alpha = weight / every[slots // count]
+        rgb, alpha = (
+            values.new_zeros(batch * count, *values.shape[1:]).index_copy(0, slots, values).unflatten(0, (batch, count))
+            for values in (rgb, alpha)
+        )
+        return Decoded(colour / every, rgb, alpha, cover)
 
     def draw(self, descriptors: Tensor) -> Tensor:
         """(N, C) of length 1 -> (N, 4, c, c): RGB in [0, 1], and the logarithm of the layer's weight."""

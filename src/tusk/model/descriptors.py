@@ -45,21 +45,30 @@ class DescriptorSpace(nn.Module):
         self.register_buffer("running_mean", torch.zeros(channels))
         self.register_buffer("running_variance", torch.ones(channels))
 
-    def statistics(self, raw: Tensor) -> Statistics:
-        """raw (B, K, C): of this batch while training (and remembered), the remembered ones in use."""
+    def statistics(self, raw: Tensor, weight: Tensor | None = None) -> Statistics:
+        """raw (B, K, C): of this batch while training (and remembered), the remembered ones in use.
+
+        weight (B, K): how much each counts; None: all alike. Slots that hold no thing would hide how things differ.
+        """
         if not self.training or self.space == "unit":
             return Statistics(self.running_mean, (self.running_variance + 1e-6).sqrt())
         flat = raw.flatten(0, 1)  # (B*K, C)
-        mean = self.over_ranks(flat.mean(0))
-        variance = self.over_ranks((flat - mean).square().mean(0))
+        if weight is None:
+            mean = self.over_ranks(flat.mean(0))
+            variance = self.over_ranks((flat - mean).square().mean(0))
+        else:
+            share = weight.detach().flatten()[:, None]  # (B*K, 1)
+            share = share / self.over_ranks(share.sum()).clamp_min(1e-6)
+            mean = self.over_ranks((share * flat).sum(0))
+            variance = self.over_ranks((share * (flat - mean).square()).sum(0))
         with torch.no_grad():
             self.running_mean.lerp_(mean, self.momentum)
             self.running_variance.lerp_(variance, self.momentum)
         return Statistics(mean, (variance + 1e-6).sqrt())
 
-    def forward(self, raw: Tensor) -> tuple[Tensor, Statistics]:
-        """raw (B, K, C) -> descriptors (B, K, C) of length 1, and the statistics that were used."""
-        statistics = self.statistics(raw)
+    def forward(self, raw: Tensor, weight: Tensor | None = None) -> tuple[Tensor, Statistics]:
+        """raw (B, K, C) -> descriptors (B, K, C) of length 1, and the statistics that were used (see there)."""
+        statistics = self.statistics(raw, weight)
         values = statistics.standardise(raw) if self.space == "standardised" else raw
         return F.normalize(values, dim=-1), statistics
 

@@ -12,7 +12,7 @@ from tusk.errors import UsageError
 from tusk.geometry.blobs import suppress_by_size
 from tusk.geometry.sampling import sample_bilinear
 
-LEAST_SCORE = 1e-3  # of a thing: below it there is nothing, not even a weak one
+LEAST_SCORE = 0.01  # of a thing: below it there is nothing, not even a weak one
 _CANDIDATES = 3  # times the keypoints asked for, before those that overlap a better one are left out
 _AROUND = 5  # side of the window of the soft-argmax around a sized keypoint, in pixels of the map
 

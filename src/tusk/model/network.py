@@ -164,7 +164,9 @@ class Network(nn.Module):
             points = extract_sized_keypoints(
                 score_map, radius_map, count, window, config.temperature, _CLOSENESS, others, min_score
             )
-        descriptors, statistics = self.descriptor_space(self._read(feature_map, points.xy))  # (B, K, C)
+        # With sizes there are more slots than things in most images; the score of an empty one is next to nothing.
+        weight = None if points.radius is None else points.score
+        descriptors, statistics = self.descriptor_space(self._read(feature_map, points.xy), weight)  # (B, K, C)
         return Encoding(feature_map, score_map, points, descriptors, statistics, make_thumbnail(image), radius_map)
 
     def _blobs(self, image: Tensor, least: float, most: int) -> Candidates:
