@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from tests.model.test_unet import SIZED
 from tests.report.subjects import Squares, images, subject
 from tusk.evaluation.repeatability import RepeatabilityFigures
 from tusk.report.advice import remarks
 from tusk.report.curves import Chart, Curve
 from tusk.report.evidence import Evidence, TrainingLength, gather_evidence, training_length
+from tusk.report.point_advice import size_advice
 from tusk.report.predictions import predict
 from tusk.report.remark import Remark, verdict_of
 from tusk.training.validation import ValidationFigures, mean_image_error
@@ -205,3 +207,8 @@ def test_gathering_measures_what_it_is_given(sound):
     assert own.things.on_nothing == 0 and own.things.doubled == 0 and not own.idle.any()
     assert own.repeated is not None and own.repeated.points > 50
     assert gather_evidence(ABOUT.network, replace(sound, found=torch.zeros_like(sound.found))).things is None
+
+
+def test_advice_speaks_of_the_setting_that_the_network_has():
+    plain, sized = subject(), subject(model=SIZED)
+    assert "--model.window" in size_advice(plain.config) and "--thing-size" in size_advice(sized.config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tusk.config import Config
 from tusk.report.evidence import Evidence
-from tusk.report.point_advice import listed, point_remarks
+from tusk.report.point_advice import listed, point_remarks, size_advice
 from tusk.report.predictions import Predictions
 from tusk.report.remark import Remark, in_order
 from tusk.training.validation import ALIKE, ValidationFigures, mean_image_error
@@ -73,7 +73,7 @@ def _places(config: Config, evidence: Evidence) -> Remark | None:
         "warn",
         "Types look like places on one thing rather than kinds of things: a point's type foretells "
         f"{evidence.places:.0%} of where the next point lies",
-        "good for landmarks; to count things, set --model.window to about the size of a whole thing in pixels",
+        f"good for landmarks; to count things, {size_advice(config)}",
     )
 
 

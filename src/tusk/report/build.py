@@ -28,6 +28,7 @@ from tusk.report.plots import Confusion, Scatter, chart_html, confusion_html, sc
 from tusk.report.predictions import Predictions, predict
 from tusk.report.remark import verdict_of
 from tusk.report.subject import Images, Subject
+from tusk.report.type_tree import read_tree, tree_html
 from tusk.training.run import TrainingState, WritePage
 from tusk.training.validation import ALIKE, ValidationFigures, explained_variance_of, mean_image_error, validate
 
@@ -52,6 +53,7 @@ def training_pages(path: Path, config: Config, images: Images, command: str) -> 
             moment.seconds / 60,
             finished=moment.finished,
             least_gain=moment.least_gain,
+            type_tree=read_tree(moment.type_tree, network.config.prototypes),
         )
         chosen = images if moment.finished else light
         page = make_page(subject, chosen, validation=moment.validation, plane=moment.finished)
@@ -86,6 +88,7 @@ def make_page(
         sections=[
             _examples(predictions, types),
             _types(network, predictions, tables),
+            _tree(subject, types),
             _layers(network, predictions, types),
             _planes(network, predictions, tables, types) if plane else _empty("plane"),
             _confusions(predictions, tables, types),
@@ -223,6 +226,19 @@ def _types(network: Network, predictions: Predictions, tables: Sequence[LabelTab
         words += f" Shown are the {len(cards)} most used of {types} types."
     drawn = [type_html(card, types, _meaning(card.number, tables)) for card in cards]
     return Section("types", "The types", words, joined(drawn, "types" if len(cards) <= _FEW else "types many"))
+
+
+def _tree(subject: Subject, types: int) -> Section:
+    tree = subject.type_tree
+    if tree is None:
+        return _empty("tree")
+    words = (
+        f"Training made {len(tree.members)} clusters of the things and put those together that other clusterings, of "
+        "the same things in other views, do not tell apart. The further to the right two join, the more seldom they "
+        f"were put together; dashed joins were not made, which leaves {types} types. If two types are one kind to you, "
+        "take them for one; if a type holds two kinds, train with more --types."
+    )
+    return Section("tree", "How types were put together", words, tree_html(tree, type_colours(types)))
 
 
 def _meaning(number: int, tables: Sequence[LabelTable]) -> str | None:

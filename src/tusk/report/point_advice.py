@@ -101,7 +101,14 @@ def _surplus(predictions: Predictions, config: Config, evidence: Evidence) -> st
     missed = evidence.things is not None and evidence.things.missed > _MISSED
     if needed < keypoints and evidence.at_limit < _AT_LIMIT and not missed:
         return f"ask for fewer (--keypoints {needed}), or train it for longer"
-    return "train it for longer, and set --model.window to about the size of a thing in pixels"
+    return f"train it for longer, and {size_advice(config)}"
+
+
+def size_advice(config: Config) -> str:
+    """Which setting says how large things are."""
+    if config.model.sizes is not None:
+        return "give the size of a usual thing in the pictures' pixels (--thing-size)"
+    return "set --model.window to about the size of a thing in pixels"
 
 
 def _doubled(config: Config, evidence: Evidence) -> Remark | None:
@@ -113,6 +120,8 @@ def _doubled(config: Config, evidence: Evidence) -> Remark | None:
         return Remark("ok", f"Things have one point each ({share:.0%} of the points share one)")
     larger = 2 * round(0.75 * config.model.window) + 1
     advice = f"set --model.window nearer to the size of a thing in pixels (it is {config.model.window}; try {larger})"
+    if config.model.sizes is not None:
+        advice = size_advice(config)
     return Remark(level, f"{share:.0%} of the points lie on a thing that has a point already", advice)
 
 

@@ -30,11 +30,12 @@ class Sample:
 
 
 def sample_of(dataset: Dataset, count: int) -> Sample:
-    """The first `count` images of a dataset."""
+    """`count` images from all over a dataset: neighbours may be tiles of one picture."""
     count = min(count, len(dataset))
     if count == 0:
         raise DataError(dataset.name, "there is no image in it", "name another source")
-    pixels = np.stack([dataset.image(index) for index in range(count)])  # (N, H, W, 3)
-    truths = tuple(truth for index in range(count) if (truth := dataset.truth(index)) is not None)
+    places = [place * len(dataset) // count for place in range(count)]
+    pixels = np.stack([dataset.image(index) for index in places])  # (N, H, W, 3)
+    truths = tuple(truth for truth in map(dataset.truth, places) if truth is not None)
     images = torch.from_numpy(pixels).permute(0, 3, 1, 2)
     return Sample(dataset.name, images, truths if len(truths) == count else (), dataset.class_names)

@@ -114,6 +114,8 @@ figcaption i.chip { font-size: .74rem; min-width: 1.5em; }
 .panels { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 3px 14px; margin: 0 0 16px;
   font-size: .92rem; max-width: 90ch; } .panels dt { font-weight: 600; } .panels dd { margin: 0; color: var(--soft); }
 .chart p.soft, .scatter p.soft { font-size: .86rem; margin-bottom: 10px; }
+.tree { max-width: 560px; } .tree path { fill: none; stroke: var(--soft); stroke-width: 1.6; }
+.tree text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 footer { margin-top: 64px; font-size: .85rem; color: var(--soft); }
 @media (max-width: 620px) {
   main { padding: 24px 14px 48px; } nav div { padding: 10px 14px; gap: 16px; }

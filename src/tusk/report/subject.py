@@ -17,6 +17,7 @@ from tusk.model.network import Network
 from tusk.model.storage import StoredModel, load_model
 from tusk.presets import load_config
 from tusk.report.sample import Sample, sample_of
+from tusk.report.type_tree import TypeTree, read_tree
 from tusk.training.checkpoint import Checkpoints
 from tusk.training.seeds import stored_seeds
 from tusk.weights import model_path
@@ -36,6 +37,7 @@ class Subject:
     minutes: float | None = None
     finished: bool = True
     least_gain: float | None = None  # of a detection, where training has set it
+    type_tree: TypeTree | None = None  # where types were merged from clusters
     in_its_folder: bool = True  # it lies in the folder of its run; otherwise it is a file, which may come from anybody
 
     @property
@@ -75,6 +77,7 @@ def subject_of(model: StoredModel, folder: Path | None) -> Subject:
         step=None if (steps := _number(known, "steps")) is None else int(steps),
         minutes=_number(known, "minutes"),
         least_gain=model.least_gain,
+        type_tree=read_tree(known.get("type_tree"), model.config.model.prototypes),
         in_its_folder=folder is not None,
     )
 

@@ -71,6 +71,7 @@ class TrainingState:
     finished: bool
     validation: ValidationFigures | None  # where it was validated just now
     least_gain: float | None = None  # of a detection, where the training is finished
+    type_tree: tuple[tuple[int, int, float], ...] | None = None  # how types were merged, where they were
 
 
 WritePage = Callable[[Network, TrainingState], str | None]  # -> what the page says in one sentence
@@ -250,15 +251,16 @@ class Run:
             "score": None if best is None or best.score is None else round(best.score, 4),
             "least_gain": self._least_gain(trainer.network),
         }
-        network, config = trainer.network, self.config
+        network, config, tree = trainer.network, self.config, None
         if config.training.merge_types:
-            network, config, provenance["type_tree"] = self._merge_types(network)
+            network, config, tree = self._merge_types(network)
+            provenance["type_tree"] = tree
         stored = StoredModel(_in_use(network), config, provenance)
         save_model(path, stored)
         step, validation = (trainer.step, figures) if best is None or best.step == trainer.step else (best.step, None)
         if network is not trainer.network:
             validation = None  # it was about the types before they were merged
-        self._page(network, TrainingState(step, spent, True, validation, stored.least_gain))
+        self._page(network, TrainingState(step, spent, True, validation, stored.least_gain, tree))
         return path
 
     def _merge_types(self, network: Network) -> tuple[Network, Config, Any]:
