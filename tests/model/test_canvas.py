@@ -165,3 +165,21 @@ def test_a_model_that_is_loaded_decodes_as_the_one_that_was_saved(tmp_path):
     first, second = network(image, missing="empty"), loaded(image, missing="empty")
     assert torch.equal(first.layer_alpha, second.layer_alpha)
     assert torch.equal(first.reconstruction, second.reconstruction)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("layers", [True, False])
+def test_empty_slots_among_many_are_as_if_they_were_not_there(share, layers):
+    made, batch, count = decoder(), 3, 50
+    xy, radius, score = 24 * noise(batch, count, 2), 1 + 4 * noise(batch, count, seed=1), noise(batch, count, seed=2)
+    found, descriptors = noise(batch, count, seed=3) < share, noise(batch, count, 6, seed=4)
+    decoded = made(Keypoints(xy, score * found, found, radius), descriptors, (24, 24), 0.0, layers=layers)
+    for image in range(batch):
+        own = found[image]
+        left = Keypoints(xy[image, own][None], score[image, own][None], own[own][None], radius[image, own][None])
+        alone = made(left, descriptors[image, own][None], (24, 24), 0.0, layers=layers)
+        torch.testing.assert_close(decoded.reconstruction[image], alone.reconstruction[0])
+        if layers:
+            torch.testing.assert_close(decoded.layer_alpha[image, own], alone.layer_alpha[0])
+            assert not decoded.layer_alpha[image, ~own].any()

@@ -17,6 +17,7 @@ _CANVAS = 16  # side: a pixel of it is a fifth of a radius
 _SPAN = 1.5  # radii from the middle of a canvas to its edge: a thing need not be round
 _WIDTH = 64  # channels of the first, 4 x 4 step
 _LARGEST = 8.0  # logit of alpha
+_ROUND = 64  # slots
 
 
 class CanvasDecoder(nn.Module):
@@ -64,8 +65,7 @@ class CanvasDecoder(nn.Module):
         batch, count = points.score.shape
         step = self.stride if layers else 1
         height, width = size[0] * step, size[1] * step
-        # Only what was found is drawn: mostly a third of the slots.
-        slots = points.found.flatten().nonzero()[:, 0]  # (N,) of the B*K
+        slots = _used_slots(points.found)  # (N,) of the B*K
         xy = (points.xy.flatten(0, 1)[slots] + 0.5) * step - 0.5  # (N, 2)
         radius = points.radius.flatten()[slots] * step  # (N,)
         drawn = self.draw(descriptors.flatten(0, 1)[slots])  # (N, 4, c, c)
@@ -73,7 +73,7 @@ class CanvasDecoder(nn.Module):
         # A thing is there or not, however sure that is: the score is a factor of 1. But it has a gradient, by which the
         # reconstruction raises the scores of what helps it.
         score = points.score.flatten()[slots]
-        there = score / score.detach().clamp_min(LEAST_SCORE)
+        there = score / score.detach().clamp_min(LEAST_SCORE) * points.found.flatten()[slots]
         weight = placed[:, 3:].exp() * inside * there[:, None, None, None]  # (N, 1, H, W): in the background's
         rgb = placed[:, :3]  # (N, 3, H, W)
         sums = rgb.new_zeros(batch, 4, height, width)
@@ -103,6 +103,16 @@ class CanvasDecoder(nn.Module):
         x = self.last(x)
         rgb = torch.sigmoid(x[:, :3] + self.tint(values)[:, :, None, None])
         return torch.cat([rgb, (x[:, 3:] + _first_alpha(x.device)).clamp(-_LARGEST, _LARGEST)], 1)
+
+
+def _used_slots(found: Tensor) -> Tensor:
+    """found (B, K) bool -> (N,) the slots that are drawn: those with a thing, mostly a third, and a few without.
+
+    Their number is rounded up: with another one at every step, memory that one step leaves would not fit the next.
+    """
+    every = found.flatten()
+    used = min(len(every), -(-int(every.sum()) // _ROUND) * _ROUND)
+    return every.to(torch.uint8).argsort(descending=True, stable=True)[:used]
 
 
 def _first_alpha(device: torch.device) -> Tensor:
