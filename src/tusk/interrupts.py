@@ -35,6 +35,15 @@ def process_is_ours() -> None:
     _ours = True
 
 
+def end_in_peace() -> None:
+    """For a process of our own that ends with a sentence anyway: a SIGTERM does not end it before that is said.
+
+    torchrun sends one to all processes as soon as one of them has died.
+    """
+    if _ours and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
 def _leave_to_parent() -> None:
     """In a forked child: a Ctrl-C reaches it too, and must not count twice for the parent."""
     global _ours

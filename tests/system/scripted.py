@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.processes import threads_named
 from tests.stuck import stuck
 from tusk.cli.main import main
 
@@ -62,4 +63,9 @@ def _die_at(last):
 
 
 if __name__ == "__main__":
-    run(sys.argv[1], sys.argv[2:])
+    try:
+        run(sys.argv[1], sys.argv[2:])
+    finally:
+        # One that outlives the process group may abort the process while Python shuts down.
+        if left := threads_named("gloo"):
+            print("Traceback: threads are left:", left, file=sys.stderr)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,11 @@ def place(tmp_path):
     return tmp_path
 
 
-def torchrun(place, port, *words, restarts=0):
+def torchrun(place, *words, restarts=0):
     """-> torchrun's exit code, and the stderr of each process of the last attempt."""
-    logs = place / f"logs-{port}"
+    logs = Path(tempfile.mkdtemp(dir=place, prefix="logs-"))
     launcher = [
-        "--nproc-per-node", "2", "--master-port", str(port), "--max-restarts", str(restarts),
+        "--standalone", "--nproc-per-node", "2", "--max-restarts", str(restarts),
         "--redirects", "3", "--log-dir", str(logs), "-m", "tests.system.scripted",
     ]  # fmt: skip
     environment = {
@@ -46,18 +47,18 @@ def sentences(errors):
 def test_what_is_refused_on_one_process_ends_all_with_one_sentence(place):
     good = ["train", "pictures", *SHORT, "--out", "run"]
     bad = ["train", "nowhere", *SHORT]  # as where one machine of several lacks the data
-    code, errors = torchrun(place, 29641, "other-words", *good, "--", *bad)
+    code, errors = torchrun(place, "other-words", *good, "--", *bad)
     (sentence,) = sentences(errors)
     assert code == 1 and "nowhere: there is no such file or folder" in sentence and sentence in errors[1]
     assert not (place / "run").exists()
     flag = ["train", "pictures", "--model.keypoint", "3"]  # what is refused on all is said once
-    _, errors = torchrun(place, 29643, "other-words", *flag, "--", *flag)
+    _, errors = torchrun(place, "other-words", *flag, "--", *flag)
     (sentence,) = sentences(errors)
     assert "model.keypoint" in sentence and sentence in errors[0]
 
 
 def test_the_death_of_a_process_is_one_sentence_of_the_other(place):
-    code, errors = torchrun(place, 29644, "dies", 3, "train", "pictures", *SHORT, "--out", "run")
+    code, errors = torchrun(place, "dies", 3, "train", "pictures", *SHORT, "--out", "run")
     assert code == 1 and sentences(errors) == [
         "tusk: torchrun: another of the 2 processes ended; see what it said; --resume run goes on."
     ]
@@ -70,7 +71,7 @@ def test_a_restart_goes_on_with_its_own_run_and_seeds_come_one_after_the_other(p
     other.mkdir(parents=True)
     (other / "config.yaml").write_text("another run\n")
     words = ("dies", 3, "train", "pictures", *SHORT, "--training.steps", "6", "--seeds", "2")
-    code, errors = torchrun(place, 29645, *words, restarts=1)
+    code, errors = torchrun(place, *words, restarts=1)
     assert code == 0, "\n".join(errors)
     assert [file.name for file in other.iterdir()] == ["config.yaml"]
     own = place / "runs" / "train" / "pictures-2"
@@ -83,7 +84,7 @@ def test_a_restart_after_a_refusal_does_not_go_on_with_the_run_in_the_way(place)
     other = place / "run"
     other.mkdir()
     (other / "config.yaml").write_text("another run\n")
-    code, errors = torchrun(place, 29646, "none", "train", "pictures", *SHORT, "--out", "run", restarts=1)
+    code, errors = torchrun(place, "none", "train", "pictures", *SHORT, "--out", "run", restarts=1)
     (sentence,) = sentences(errors)
     assert code == 1 and "the folder is not empty" in sentence
     assert [file.name for file in other.iterdir()] == ["config.yaml"]

@@ -135,7 +135,7 @@ def test_asked_to_stop_it_saves_and_goes_on_later(pictures, environment, unbroke
 
 def test_two_processes_give_what_one_gives(pictures, environment, tmp_path):
     """Of a trained step; that all gradients agree, with every kind of loss, is for test_distributed.py to say."""
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29611"]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     # With sizes, which peaks of an untrained map are the highest depends on the order of additions.
     flags = ["--preset", "folder/plain", *SMALL, "--training.steps", "20"]
     logged = []
@@ -166,7 +166,7 @@ def children(process):
 
 def test_a_process_killed_three_times_does_not_stop_the_run(pictures, environment, tmp_path):
     run = tmp_path / "run"
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "3", "--master-port", "29617"]
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "3"]
     steps = ["--training.steps", "240"]
     with (tmp_path / "err").open("w") as err:
         process = subprocess.Popen(

@@ -9,23 +9,28 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests.training.two_processes import first_step
+from tests.training.two_processes import KINDS, first_step
 from tusk.errors import UsageError
 from tusk.training.distributed import Ranks, join_ranks
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("kind", "port"), [("plain", 29621), ("coupled", 29622), ("patches", 29623), ("sized", 29624)])
-def test_gradients_equal_those_of_one_process(tmp_path, kind, port):
-    command = [
-        sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port),
-        "-m", "tests.training.two_processes", kind, str(tmp_path / "two.safetensors"),
-    ]  # fmt: skip
+@pytest.fixture(scope="module")
+def of_two(tmp_path_factory):
+    """What two processes made of one step of each kind."""
+    folder = tmp_path_factory.mktemp("two")
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command = [sys.executable, *launcher, "-m", "tests.training.two_processes", folder]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
-    two = load_file(tmp_path / "two.safetensors")
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_equal_those_of_one_process(of_two, kind):
+    two = load_file(of_two / f"{kind}.safetensors")
     _, one = first_step(kind, None)
     assert two.keys() == one.keys() and ("patches" in one) == (kind == "patches")
     for name, value in one.items():

@@ -7,8 +7,12 @@ Every process holds the same network and draws the same random numbers; each wor
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
 import socket
+import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -158,6 +162,9 @@ def join_ranks() -> Ranks:
     if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
         why = f"it is {world}, but torchrun's other variables are missing"
         raise UsageError("WORLD_SIZE", why, "start the command by torchrun, or unset it")
+    # DistributedDataParallel imports it, and its functions keep the group of that moment as a default: then the group,
+    # and gloo's threads with it, would outlive `leave_ranks`. Before there is one, the default is None.
+    importlib.import_module("torch.distributed.nn.functional")
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     store, rank, world = next(iter(dist.rendezvous("env://", timeout=timedelta(minutes=10))))  # type: ignore[attr-defined]
     # torchrun may keep one store over its restarts: names of their own keep a new process from reading the address of
@@ -168,10 +175,22 @@ def join_ranks() -> Ranks:
 
 
 def leave_ranks(*, together: bool) -> None:
-    """The end of `join_ranks`; `together` waits for the others, so that none is cut off while it still sends."""
+    """The end of `join_ranks`; `together` waits for the others, so that none is cut off while it still sends.
+
+    gloo's threads end with the last reference to their group, not with `destroy_process_group`. One that is left may
+    release its last tensors while the interpreter is being shut down, and that aborts the process ("terminate called
+    without an active exception"). DistributedDataParallel refers to the group, and to itself: it has to be collected
+    before, with the trainer, which after an error the frames of its traceback still hold.
+    """
     if dist.is_available() and dist.is_initialized():
         if together:
             dist.barrier()
+        error = sys.exception()
+        while error is not None:
+            traceback.clear_frames(error.__traceback__)
+            error = error.__context__
+        gc.collect()
+        # Last, as it waits for the threads without holding the interpreter, which they may need to come to their end.
         dist.destroy_process_group()
 
 

@@ -103,7 +103,8 @@ class Run:
         elif self.ranks.is_main:
             checkpoints.save(trainer, seconds=0.0)
 
-        with ExitStack() as stack:  # whatever happens: workers ended, logs closed, signals as they were
+        with ExitStack() as stack:  # whatever happens: workers ended, logs closed, and then signals as they were
+            stop = stack.enter_context(self._stop_signals())
             log = None
             if self.ranks.is_main:
                 log = RunLog(self.folder, resumed_at=trainer.step if resume else None, tensorboard=self.tensorboard)
@@ -111,7 +112,6 @@ class Run:
             started = time.monotonic() - seconds
             loader = self._loader(trainer)
             stack.callback(lambda: loader.close())  # the one that is in use then
-            stop = stack.enter_context(self._stop_signals())
             stack.enter_context(self.show)
             slowest = 0.0  # seconds of a step
             while (progress := self._progress(trainer, time.monotonic() - started)) < 1:

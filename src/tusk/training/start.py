@@ -17,6 +17,7 @@ from tusk.data.registry import check_data, open_dataset, request_for
 from tusk.data.sources import name_of
 from tusk.errors import DataError, UsageError
 from tusk.folders import make_folder, new_folder
+from tusk.interrupts import end_in_peace
 from tusk.io import atomic_write
 from tusk.model.network import check_size
 from tusk.model.storage import StoredModel, load_model
@@ -116,6 +117,8 @@ def run_job(job: Job, pages: Pages, *, quiet: bool = False) -> tuple[StoredModel
             show.say(verdict)
         leave_ranks(together=True)
     except BaseException as error:
+        if ranks.world > 1:
+            end_in_peace()
         leave_ranks(together=False)  # the others may be stuck: torchrun ends them
         lost = lost_process(error, ranks, folder) if isinstance(error, RuntimeError) else None
         if lost is not None:
