@@ -104,7 +104,7 @@ def _corrections(naming: Naming, sha256: str | None, frame: int | None) -> list[
 def _removed(found: Detections, naming: Naming, sha256: str | None, frame: int | None) -> npt.NDArray[np.bool_]:
     removed = np.zeros(len(found), np.bool_)
     for edit in _corrections(naming, sha256, frame):
-        removed[_places(found, list(edit.removed))] = True
+        removed[_places(found, [one for one in edit.removed if not one.added])] = True
     return removed
 
 
@@ -118,7 +118,7 @@ def _added(naming: Naming, sha256: str | None, frame: int | None) -> list[Added]
             points = [
                 one
                 for one in points
-                if not any(np.hypot(one.x - gone.x, one.y - gone.y) < 0.01 for gone in edit.removed)
+                if not any(np.hypot(one.x - gone.x, one.y - gone.y) < 0.01 for gone in edit.removed if gone.added)
             ]
             points += edit.added
     return points

@@ -49,6 +49,10 @@ class Place(Part):
     y: Number
 
 
+class Removed(Place):
+    added: bool = False  # somebody had added it
+
+
 class Added(Place):
     type: Type
 
@@ -123,7 +127,7 @@ class Correct(Part):
 
     edit: Literal["correct"] = "correct"
     picture: PictureKey
-    removed: Annotated[tuple[Place, ...], Field(max_length=10_000)] = ()
+    removed: Annotated[tuple[Removed, ...], Field(max_length=10_000)] = ()
     added: Annotated[tuple[Added, ...], Field(max_length=10_000)] = ()
 
 
