@@ -9,7 +9,7 @@ from tusk.data.sources import find_files
 from tusk.model.storage import load_model
 from tusk.naming import NamesFile, names_path
 from tusk.serve.pictures import Pictures
-from tusk.serve.server import Listen, open_socket, serve
+from tusk.serve.server import Listen, Server, open_socket
 from tusk.serve.workbench import Workbench
 from tusk.weights import model_path
 
@@ -30,4 +30,6 @@ def serve_model(
     stored = load_model(path)
     file = NamesFile(names_path(path) if names is None else names, stored)
     bench = Workbench(stored, model, file, Pictures(source), keypoints)
-    serve(bench, listen, opened, lambda where: ready(where, bench))
+    server = Server(bench, listen, opened)
+    ready(server.address, bench)
+    server.run()

@@ -67,10 +67,10 @@ def split_of(naming: Naming, number: int, points: FloatArray) -> Split:
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
+    if len(np.unique(points, axis=0)) < 2:
+        raise UsageError(f"split of type {number}", "all of its points are the same", "there is nothing to split")
     with threadpool_limits(1):
         labels = KMeans(2, n_init=10, random_state=0).fit_predict(points)
-    if len(set(labels.tolist())) < 2:
-        raise UsageError(f"split of type {number}", "all of its points are the same", "there is nothing to split")
     large, small = np.argsort(-np.bincount(labels, minlength=2), kind="stable")
     first, second = (_stored(_unit(points[labels == one].mean(0))) for one in (large, small))
     return Split(type=number, new=named_types(naming).count, centres=(first, second))

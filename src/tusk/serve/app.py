@@ -10,6 +10,7 @@ from fastapi import FastAPI, File, HTTPException, Query, Request, Response, Uplo
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 from tusk import __version__
 from tusk.errors import DataError, UserError
@@ -87,8 +88,8 @@ def _faults(app: FastAPI) -> None:
         words = {"error": "all places are taken; come again"}
         return JSONResponse(words, 503, headers={"retry-after": str(RETRY_AFTER)})
 
-    @app.exception_handler(HTTPException)
-    async def http_error(_: Request, error: HTTPException) -> JSONResponse:
+    @app.exception_handler(AnyHTTPException)
+    async def http_error(_: Request, error: AnyHTTPException) -> JSONResponse:
         return JSONResponse({"error": str(error.detail)}, error.status_code)
 
     @app.exception_handler(404)

@@ -7,7 +7,8 @@ import ipaddress
 import secrets
 import signal
 import socket
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
 
@@ -72,36 +73,51 @@ def address(listen: Listen, rules: Rules) -> str:
     return f"http://{shown}:{rules.port}/" + ("" if rules.token is None else f"?token={rules.token}")
 
 
-def serve(bench: Workbench, listen: Listen, opened: socket.socket, ready: Callable[[str], None]) -> None:
-    """Until Ctrl-C or SIGTERM. What is under way then is answered; what waits is not begun."""
-    rules = rules_of(listen, int(opened.getsockname()[1]))
-    jobs, drawing = Jobs(listen.jobs), Jobs(_DRAWINGS, threads=2)
-    app: App = Guard(make_app(bench, jobs, drawing, rules), rules, jobs)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        lifespan="off",
-        timeout_graceful_shutdown=_PATIENCE,
-        limit_concurrency=_CONNECTIONS,
-    )
-    ready(address(listen, rules))
-    try:
-        with opened:
-            _Server(config).run(sockets=[opened])
-    finally:
-        jobs.close()
-        drawing.close()
+class Server:
+    """One session. What is under way when it is stopped is answered; what waits is not begun."""
+
+    def __init__(self, bench: Workbench, listen: Listen, opened: socket.socket) -> None:
+        self.rules = rules_of(listen, int(opened.getsockname()[1]))
+        self.address = address(listen, self.rules)
+        self.jobs, self._drawing = Jobs(listen.jobs), Jobs(_DRAWINGS, threads=2)
+        self._opened = opened
+        app: App = Guard(make_app(bench, self.jobs, self._drawing, self.rules), self.rules, self.jobs)
+        self._server = _Uvicorn(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                lifespan="off",
+                timeout_graceful_shutdown=_PATIENCE,
+                limit_concurrency=_CONNECTIONS,
+            )
+        )
+
+    def run(self) -> None:
+        """Until Ctrl-C, SIGTERM or `stop`."""
+        try:
+            with self._opened:
+                self._server.run(sockets=[self._opened])
+        finally:
+            self.jobs.close()
+            self._drawing.close()
+
+    def stop(self) -> None:
+        """From another thread."""
+        self._server.should_exit = True
 
 
-class _Server(uvicorn.Server):
+class _Uvicorn(uvicorn.Server):
     """Ends well on a signal: that is how a server is meant to end, not a fault."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield  # signals are the main thread's
+            return
         before = {number: signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield

@@ -305,9 +305,10 @@ class Workbench:
             unit = self.model.network.prototypes.centres().detach().cpu().double().numpy()
             own = unit[assign(naming, np.arange(len(unit)), unit) == number]
         if not len(own):
-            return np.ones(self.model.config.model.channels) / self.model.config.model.channels**0.5
+            own = np.ones((1, self.model.config.model.channels))
         mean = own.mean(0)
-        return np.asarray(mean / max(float(np.linalg.norm(mean)), 1e-12))
+        centre: FloatArray = mean / max(float(np.linalg.norm(mean)), 1e-12)
+        return centre
 
     def _crops(self, state: NamedTypes) -> dict[int, list[str]]:
         """By type: where the crops of the points are that lie nearest to the type's mean."""

@@ -76,7 +76,7 @@ function card(type) {
     make("div", { class: "shown" },
       make("img", { class: "prototype", src: type.prototype, alt: `What is typical of ${type.title}`, width: "96", height: "96",
         loading: "lazy" }), crops),
-    make("p", {}, make("strong", {}, String(type.count)), ` in ${type.pictures} pictures`,
+    make("p", {}, make("strong", {}, String(type.count)), ` in ${type.pictures} ${type.pictures === 1 ? "picture" : "pictures"}`,
       make("span", { class: "soft" }, notes ? ` (${notes})` : "")),
     make("div", { class: "row" },
       make("button", { id: `${id}-split`, onclick: change("split", { type: type.number }, `${type.title} is split in two.`) },

@@ -1,5 +1,5 @@
 // A picture with its masks and points, which can be zoomed. Points are drawn in pixels of the screen.
-import { ink, make, request } from "./api.js";
+import { make, request } from "./api.js";
 import { kept, typeOf } from "./state.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -103,7 +103,7 @@ export class Viewer {
       + (one.added ? ", added" : `, gain ${one.gain.toFixed(1)}, score ${one.score.toFixed(2)}`);
     if (this.labels) {
       const short = type.title.length > 14 ? `${type.title.slice(0, 13)}…` : type.title;
-      const text = svg("text", { x: x + radius + 4, y: y + 4, fill: ink(type.colour) === "#000000" ? type.colour : "#ffffff" });
+      const text = svg("text", { x: x + radius + 4, y: y + 5 });
       text.textContent = type.name ? short : String(type.number);
       group.append(text);
     }
