@@ -72,7 +72,7 @@ def make_app(bench: Workbench, jobs: Jobs, drawing: Jobs, rules: Rules) -> FastA
     _pages(app, rules)
     _programs(app, bench, jobs)
     _names(app, bench)
-    _session(app, bench, jobs, drawing)
+    _session(app, bench, jobs, drawing, rules)
     return app
 
 
@@ -223,7 +223,7 @@ def _names(app: FastAPI, bench: Workbench) -> None:
         return done()
 
 
-def _session(app: FastAPI, bench: Workbench, jobs: Jobs, drawing: Jobs) -> None:
+def _session(app: FastAPI, bench: Workbench, jobs: Jobs, drawing: Jobs, rules: Rules) -> None:
     """What the page shows: pictures by their numbers."""
 
     def known(number: int) -> ShownPicture:
@@ -243,7 +243,7 @@ def _session(app: FastAPI, bench: Workbench, jobs: Jobs, drawing: Jobs) -> None:
             "model": bench.name, "version": __version__, "keypoints": settings.keypoints,
             "min_gain": bench.filter.min_gain, "min_score": settings.min_score, "names": str(bench.names.path),
             "masks": config.model.decode == "layers", "left_out": bench.pictures.left_out,
-            "formats": {kind: one.title for kind, one in FORMATS.items()},
+            "most_bytes": rules.most_bytes, "formats": {kind: one.title for kind, one in FORMATS.items()},
         }  # fmt: skip
 
     @app.get("/api/pictures", summary="The pictures of this session")

@@ -28,6 +28,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 COOKIE = "tusk-token"
 _SMALL = 1 << 20  # bytes of a body that holds no picture
 _SLOW = 60.0  # seconds that a body may take
+_IDLE = 0.5  # seconds without a byte, of a body that nobody wants
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -104,9 +105,12 @@ class Guard:
             else:
                 await self._with_body(scope, headers, receive, secured, _SMALL)
         except BusyError:
+            await _drain(receive, self._rules.most_bytes)
             busy = RefusedError(503, "all places are taken; come again", (b"retry-after", b"%d" % RETRY_AFTER))
             await _answer(secured, busy)
         except RefusedError as refused:
+            if refused.status == 413:
+                await _drain(receive, self._rules.most_bytes)
             await _answer(secured, refused)
 
     def _check(self, scope: Scope, headers: dict[bytes, list[bytes]]) -> None:
@@ -149,6 +153,22 @@ class Guard:
         except TimeoutError:
             raise RefusedError(408, "the body came too slowly", (b"connection", b"close")) from None
         await self._app(scope, _once(bytes(body), receive), send)
+
+
+async def _drain(receive: Receive, most: int) -> None:
+    """Read what is being sent and throw it away: a sender whose line is cut before it is done never sees the answer.
+
+    Only so much, and from nobody who waits for the answer first.
+    """
+    try:
+        while most > 0:
+            async with asyncio.timeout(_IDLE):
+                message = await receive()
+            most -= len(message.get("body", b""))
+            if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                return
+    except TimeoutError:
+        return
 
 
 def _once(body: bytes, receive: Receive) -> Receive:

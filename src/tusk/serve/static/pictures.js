@@ -74,6 +74,8 @@ async function addFiles(files) {
   for (const [place, file] of files.entries()) {
     say(`Adding ${place + 1} of ${files.length}…`);
     try {
+      const { most_bytes: most } = state.session;
+      if (file.size > most - 10_000) throw new Error(`it is larger than ${Math.floor(most / 1048576)} MB`);
       const picture = await send(file);
       state.pictures.push(picture);
       last ??= picture.number;
