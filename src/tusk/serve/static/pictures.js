@@ -4,6 +4,7 @@ import { changed, kept, look, onChange, refreshTypes, sliders, state, typeOf } f
 import { Viewer } from "./viewer.js";
 
 const by = id => document.getElementById(id);
+const FEW = 12; // types that are all listed, found or not
 const FIRST = 16; // pictures that are looked at without being asked to
 let viewer, stop = false;
 
@@ -138,7 +139,10 @@ function drawCounts() {
   const total = [...here.values()].reduce((sum, one) => sum + one, 0);
   if (found !== undefined) by("found-title").textContent = `${total} found in ${found.name}`;
   by("looked").textContent = `${state.points.size} of ${state.pictures.length} looked at`;
-  const rows = (state.types?.types ?? []).filter(one => !one.hidden).map(one => make("tr", { "data-type": String(one.number) },
+  const living = (state.types?.types ?? []).filter(one => !one.hidden);
+  const shown = living.filter(one => all.has(one.number) || one.name || living.length <= FEW);
+  by("others").textContent = shown.length < living.length ? `${living.length - shown.length} other types were not found.` : "";
+  const rows = shown.map(one => make("tr", { "data-type": String(one.number) },
     make("th", { scope: "row" }, chip(one), ` ${one.name}`), make("td", {}, String(here.get(one.number) ?? 0)),
     make("td", {}, String(all.get(one.number) ?? 0))));
   by("counts").tBodies[0].replaceChildren(...rows);

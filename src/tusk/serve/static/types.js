@@ -3,6 +3,7 @@ import { chip, make, post, say, told } from "./api.js";
 import { onChange, setTypes, state } from "./state.js";
 
 const by = id => document.getElementById(id);
+const FEW = 12; // types that are all shown, found or not
 const chosen = new Set();
 
 export function startTypes() {
@@ -46,10 +47,23 @@ function draw() {
   by("types-words").textContent = `${types.types.length} types, in the ${types.looked_at} of ${types.pictures} pictures `
     + "that were looked at. Choose two or more to merge them.";
   const focused = document.activeElement?.id;
-  by("cards").replaceChildren(...types.types.map(card));
+  const isUsed = one => one.count > 0 || one.name || one.hidden || types.types.length <= FEW;
+  by("cards").replaceChildren(...types.types.filter(isUsed).map(card));
+  const unused = types.types.filter(one => !isUsed(one));
+  by("unused").hidden = unused.length === 0;
+  by("unused").querySelector("summary").textContent = `${unused.length} types were not found in these pictures`;
+  by("unused").querySelector("div").replaceChildren(...unused.map(card));
   if (focused) document.getElementById(focused)?.focus();
   by("history").replaceChildren(...types.history.map(words => make("li", {}, words)));
   drawTree(types.tree);
+}
+
+// The server was busy: a picture has no other way to come again.
+function again(event) {
+  const image = event.target, turn = Number(image.dataset.turn ?? 0) + 1;
+  if (turn > 20) return;
+  image.dataset.turn = String(turn);
+  setTimeout(() => { image.src = `${image.src.replace(/&turn=\d+$/, "")}&turn=${turn}`; }, 1000);
 }
 
 function card(type) {
@@ -75,7 +89,7 @@ function card(type) {
     make("div", { class: "row" }, pick, chip(type), name, colour),
     make("div", { class: "shown" },
       make("img", { class: "prototype", src: type.prototype, alt: `What is typical of ${type.title}`, width: "96", height: "96",
-        loading: "lazy" }), crops),
+        loading: "lazy", onerror: again }), crops),
     make("p", {}, make("strong", {}, String(type.count)), ` in ${type.pictures} ${type.pictures === 1 ? "picture" : "pictures"}`,
       make("span", { class: "soft" }, notes ? ` (${notes})` : "")),
     make("div", { class: "row" },
