@@ -71,7 +71,7 @@ def test_a_benchmark_runs(name, tmp_path):
         text=True,
         timeout=300,
     )
-    # A machine that is busy may be too slow for what `loading` and `serve_load` demand; that it ran is what counts here.
+    # A machine that is busy may be too slow for what these two demand; that they ran is what counts here.
     busy = {"loading": "NO)", "serve_load": "NOT as it should be"}
     assert done.returncode == 0 or (name in busy and busy[name] in done.stdout), done.stdout + done.stderr
     assert PRINTS[name] in done.stdout

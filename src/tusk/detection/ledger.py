@@ -203,6 +203,7 @@ class Ledger:
 
 
 _WORDS = {
+    "naming": "naming of types",
     "version": "version of tusk",
     "model": "model",
     "source": "source",

@@ -63,6 +63,7 @@ class NamesFile:
         return self._change(redone)
 
     def _change(self, change: Callable[[Naming], Naming]) -> Naming:
+        change(self.naming())  # what is refused makes no folder
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=10):
