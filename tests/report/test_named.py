@@ -21,8 +21,8 @@ def named(types):
     return now
 
 
-def test_predictions_follow_merges_and_hidden_types(tmp_path):
-    about, shown = subject("classes", tmp_path), images("classes")
+def test_predictions_follow_merges_and_hidden_types():
+    about, shown = subject(), images()
     types = about.config.model.types
     centres = about.network.prototypes.centres().detach()
     raw = predict(about.network, shown.sample, 2)
@@ -37,7 +37,7 @@ def test_predictions_follow_merges_and_hidden_types(tmp_path):
 
 
 def test_a_page_shows_the_names(tmp_path):
-    about, shown = subject("classes", tmp_path), images("classes")
+    about, shown = subject(), images()
     about = replace(about, naming=named(about.config.model.types))
     write_page(tmp_path / "page.html", make_page(about, shown, plane=False))
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
