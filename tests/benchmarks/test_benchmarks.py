@@ -1,6 +1,7 @@
 """Every benchmark runs, at a tiny size."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +76,6 @@ def test_a_benchmark_runs(name, tmp_path):
     busy = {"loading": "NO)", "serve_load": "NOT as it should be"}
     assert done.returncode == 0 or (name in busy and busy[name] in done.stdout), done.stdout + done.stderr
     assert PRINTS[name] in done.stdout
+    if name == "serve_load":
+        statuses = set(re.findall(r"(\d+): \d+", done.stdout.partition("answers: ")[2].partition("}")[0]))
+        assert "200" in statuses and statuses <= {"200", "503"}, done.stdout
