@@ -5,13 +5,27 @@ PYTHON ?= python3
 VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check
 
-.PHONY: demo test quick lint wheel docs clean
+.PHONY: demo test quick lint wheel docs clean browser
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/tusk demo
 
-test: $(VENV)/.installed-dev lint
+test: $(VENV)/.installed-dev lint browser
 	$(VENV)/bin/python -m pytest
+
+# A browser for the tests of pages, where there is none and the machine can install one. Without it they are skipped, and
+# say why: a test run never fails for want of a browser.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable chrome msedge; do \
+		command -v $$name >/dev/null && exit 0; \
+	done; \
+	if command -v apt-get >/dev/null && test "$$(id -u)" = 0; then \
+		echo "installing chromium for the tests of pages"; \
+		(apt-get update -qq && DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -y -qq --no-install-recommends chromium) \
+			>/dev/null 2>&1 || echo "chromium could not be installed: the tests of pages will be skipped"; \
+	else \
+		echo "there is no browser: the tests of pages will be skipped"; \
+	fi
 
 # Without the tests that are marked slow: under 90 seconds on two cores.
 quick: $(VENV)/.installed-dev

@@ -79,7 +79,7 @@ def test_public_names():
         frozen = {name.partition(".")[2] for name in SIGNATURES if name.startswith(f"{owner}.")}
         assert public_methods(getattr(tusk, owner)) == frozen
     properties = {name for name, value in vars(tusk.Model).items() if isinstance(value, property)}
-    assert properties == {"config", "provenance", "network", "device"}
+    assert properties == {"config", "provenance", "names", "network", "device"}
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         tusk.nothing  # noqa: B018 (it is the asking that fails)
 

@@ -11,6 +11,7 @@ from tusk.report.curves import read_charts
 from tusk.report.embedding import embed
 from tusk.report.gallery import type_cards
 from tusk.report.layers import contact, take_apart
+from tusk.report.named import plain_types
 from tusk.report.point_advice import empty_keypoints
 from tusk.report.predictions import predict
 
@@ -40,7 +41,8 @@ def test_images_whose_things_touch_come_first():
 def test_crops_are_those_of_the_surest_keypoints():
     about, shown = subject(), images("nothing", 6)
     predictions = predict(about.network, shown.sample, 0)
-    for card in type_cards(about.network, predictions):
+    types = plain_types(about.network.config.types, about.network.prototypes.centres().detach())
+    for card in type_cards(about.network, predictions, types):
         sure = sorted(
             (float(predictions.confidence[i, k]), -i, -k)
             for i, k in (predictions.label == card.number).nonzero().tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args, overload
 
@@ -17,7 +18,7 @@ from tusk.config.data import Frames
 from tusk.data.sources import Source, Sources
 from tusk.detection.detections import Detections
 from tusk.detection.encoding import Encoding, encode_picture
-from tusk.detection.inputs import OneImage
+from tusk.detection.inputs import OneImage, is_one
 from tusk.detection.predictor import BATCH, Predictor
 from tusk.errors import UsageError, nearest
 from tusk.evaluation.evaluate import evaluate, prepare
@@ -28,6 +29,8 @@ from tusk.folders import new_folder
 from tusk.model.device import find_device
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, load_model, save_model
+from tusk.naming import Naming, named_types, names_path, open_names
+from tusk.naming.apply import named
 from tusk.presets import make_config, merge
 from tusk.progress import progress_bar, stderr_console
 from tusk.report.subject import subject_of
@@ -49,7 +52,9 @@ def load(name: str | os.PathLike[str], device: str = "cpu") -> Model:
     device: 'cpu', 'cuda', 'cuda:1', 'mps', or 'auto' for the fastest that there is.
     """
     path = model_path(os.fspath(name))
-    return Model(load_model(path), path, os.fspath(name)).to(device)
+    model = Model(load_model(path), path, os.fspath(name)).to(device)
+    model._read_names()
+    return model
 
 
 class Model:
@@ -57,6 +62,7 @@ class Model:
 
     def __init__(self, stored: StoredModel, path: Path | None = None, name: str = "model") -> None:
         self._stored, self._name = stored, name
+        self._naming: Naming | None = None
         self.path = path
         """The file that it was read from; None where there is none."""
 
@@ -74,6 +80,18 @@ class Model:
     def network(self) -> Network:
         """The network itself, a `torch.nn.Module`."""
         return self._stored.network
+
+    @property
+    def names(self) -> dict[int, str]:
+        """What the types are called, by number, in the order of their numbers; "type 3" where one has no name.
+
+        Names, merges, hidden types and corrections of `tusk names` and `tusk serve` hold for everything that a loaded
+        model detects.
+        """
+        if self._naming is None:
+            return {number: f"type {number}" for number in range(self.config.model.types)}
+        state = named_types(self._naming)
+        return {number: state[number].title for number in state.visible}
 
     @property
     def device(self) -> torch.device:
@@ -129,7 +147,8 @@ class Model:
         below these are left out, by default below the gain that training found; detection: any detection setting,
         such as `window=9`, over the model's own.
         """
-        return self._predictor(keypoints, min_score, min_gain, detection).detect(images)
+        found = list(self.detect_iter(images, keypoints, min_score, min_gain, **detection))
+        return found[0] if is_one(images) else found
 
     def detect_iter(
         self,
@@ -140,7 +159,8 @@ class Model:
         **detection: Any,
     ) -> Iterator[Detections]:
         """The same one by one, for any number of pictures: only those of a few batches are held in memory."""
-        return self._predictor(keypoints, min_score, min_gain, detection).stream(images)
+        found = self._predictor(keypoints, min_score, min_gain, detection).stream(images)
+        return found if self._naming is None else named(found, self._naming)
 
     def detect_files(
         self,
@@ -188,7 +208,15 @@ class Model:
         }
         with progress_bar("detecting", shown=progress) as bar:
             return detect_files(
-                self._stored, predictor, pictures, options, settings, __version__, started=begun, progress=bar
+                self._stored,
+                predictor,
+                pictures,
+                options,
+                settings,
+                __version__,
+                self._naming,
+                started=begun,
+                progress=bar,
             )
 
     def evaluate(
@@ -229,7 +257,7 @@ class Model:
             detection=self._detection(detection),
         )
         with progress_bar(shown=progress) as bar, self._on_cpu():
-            job = prepare(self._stored, request, lambda words, done, total: bar(done, total, words))
+            job = prepare(self._stored, request, lambda words, done, total: bar(done, total, words), self._naming)
             started()
             return Figures(self._name, __version__, evaluate(job))
 
@@ -254,7 +282,7 @@ class Model:
         run = None if self.path is None or not (self.path.parent / "config.yaml").is_file() else self.path.parent
         page = (run or new_folder(Path("runs/report") / Path(self._name).stem)) / "report.html"
         with self._on_cpu():
-            subject = subject_of(self._stored, run)
+            subject = replace(subject_of(self._stored, run), naming=self._naming)
             return write_report(subject, Path(path or page), data, count, trust_source=trust_source).path
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -270,6 +298,12 @@ class Model:
         """Move the network to a device; -> itself."""
         self.network.to(find_device(str(device)))
         return self
+
+    def _read_names(self) -> None:
+        """Those that lie beside the model's file, where there are any."""
+        if self.path is not None and (path := names_path(self.path)).exists():
+            naming = open_names(path, self._stored)
+            self._naming = naming if naming.edits else None
 
     def _predictor(
         self,

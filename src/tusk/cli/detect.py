@@ -139,7 +139,7 @@ def _end(results: FileResults, source: str, console: Console, *, rows: bool) -> 
     if not totals.pictures:
         why = f"none of its {results.files} pictures can be read"
         raise DataError(source, why, f"see {folder / 'unreadable.csv'}")
-    console.print(found_words(totals))
+    console.print(visible(found_words(totals, results.titles)))
     if totals.unreadable:
         console.print(f"Files that cannot be read: {totals.unreadable:,}, see unreadable.csv.")
     for remark in results.remarks:

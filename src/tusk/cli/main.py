@@ -29,6 +29,8 @@ VERBS = {
     "preview": "Look at pictures without learning: how large things are, how many, and on what they lie.",
     "train": "Learn from a folder of pictures or a named dataset, without labels.",
     "detect": "Find the things that a model has learnt in pictures: points, types, scores, masks.",
+    "serve": "Show it in the browser on this machine: pictures, types, names, corrections by clicks.",
+    "names": "Name, merge, split and hide the types of a model; what is said holds for all other verbs.",
     "evaluate": "Measure a model on a dataset with known truth, beside the paper's figures.",
     "report": "Write one page about a run or model: pictures, types, curves, and how it is doing.",
     "data": "List, fetch, make and describe datasets.",

@@ -11,6 +11,7 @@ What is decided here, once, for every reader in the package:
 
 from __future__ import annotations
 
+import io
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -77,14 +78,17 @@ def read_image(path: str | Path, *, smallest_side: int | None = None) -> UInt8Ar
     return read_picture(path, smallest_side=smallest_side).pixels
 
 
-def read_picture(path: str | Path, *, smallest_side: int | None = None, frame: int | None = None) -> Picture:
+def read_picture(
+    path: str | Path, *, smallest_side: int | None = None, frame: int | None = None, content: bytes | None = None
+) -> Picture:
     """Decode one file.
 
     With `smallest_side` the caller says how small a shorter side would still do: a JPEG larger than that is decoded
     straight to a half, a quarter or an eighth of its size, which is several times faster. It never comes out smaller.
-    With `frame` it is that one of a TIFF or GIF, counted from 0.
+    With `frame` it is that one of a TIFF or GIF, counted from 0. With `content` nothing is opened: those are the bytes,
+    and the path only names them.
     """
-    with _opened(Path(path)) as image:
+    with _opened(Path(path), content) as image:
         if frame:
             _check_frames(Path(path), image, frame)
             _seek(Path(path), image, frame)
@@ -174,13 +178,13 @@ def is_image(path: Path) -> bool:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[ImageFile]:
+def _opened(path: Path, content: bytes | None = None) -> Iterator[ImageFile]:
     """The picture with its header read and its size found acceptable; whatever goes wrong comes out as a DataError."""
     try:
         # A named pipe would make `open` wait for ever.
-        if path.exists() and not path.is_file():
+        if content is None and path.exists() and not path.is_file():
             raise DataError(str(path), "is a folder or a device, not a file", "give the path of a picture")
-        with path.open("rb") as stream, _quiet:
+        with path.open("rb") if content is None else io.BytesIO(content) as stream, _quiet:
             header = stream.read(_HEADER_BYTES)
             stream.seek(0)
             if not header:

@@ -26,6 +26,7 @@ from tusk.io import atomic_write
 from tusk.names import path_inside
 
 Progress = Callable[[int, int], None]  # files done, files in all
+Name = Callable[[Detections, Path, int | None], Detections]  # what was found in a file, or in a frame of it
 Draw = Callable[[Path, Detections, int | None], bytes]  # a picture's file, what was found, which frame -> a PNG
 WriteResults = Callable[[Path, Callable[[], Iterable[Record]], int], Totals]  # folder, records, number of types
 
@@ -53,6 +54,7 @@ class Batch:
     shards: int = 1
     masks: bool = False
     draw: Draw | None = None
+    name: Name | None = None  # names and corrections of people, where there are any
 
     def run(self, progress: Progress) -> Totals | None:
         """Do what is not done yet; -> the totals if that ended the run, None if other processes are still at it."""
@@ -103,6 +105,8 @@ class Batch:
 
     def _keep(self, picture: PictureFile, found: Detections) -> Record:
         faults: list[str | None] = []
+        if self.name is not None:
+            found = self.name(found, picture.path, picture.frame)
         if self.masks and found.mask_map is not None:
             faults.append(self._write_picture("masks", found.source, _as_png(found)))
         if self.draw is not None:

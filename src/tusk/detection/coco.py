@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tusk.detection.records import Instance, Record
@@ -33,18 +34,19 @@ def coco_annotation(record: Record, one: Instance, image_id: int, annotation_id:
     return annotation
 
 
-def coco_category(number: int) -> dict[str, Any]:
+def coco_category(number: int, name: str | None = None) -> dict[str, Any]:
     return {
         "id": number + 1,
-        "name": f"type {number}",
+        "name": name or f"type {number}",
         "supercategory": "type",
         "keypoints": ["point"],
         "skeleton": [],
     }
 
 
-def coco_of(record: Record, image_id: int, types: int) -> dict[str, Any]:
+def coco_of(record: Record, image_id: int, types: int, names: Sequence[str] | None = None) -> dict[str, Any]:
     """One picture by itself."""
     annotations = [coco_annotation(record, one, image_id, number) for number, one in enumerate(record.found, 1)]
-    categories = [coco_category(number) for number in range(types)]
+    known = dict(enumerate(names or ()))
+    categories = [coco_category(number, known.get(number)) for number in range(types)]
     return {"images": [coco_image(record, image_id)], "annotations": annotations, "categories": categories}

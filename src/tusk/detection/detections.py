@@ -70,6 +70,7 @@ class Detections:
     at_limit: bool = False  # every one of those was used: there may be more things in the picture
     tiled: bool = False  # found in tiles; a tile that used all of its keypoints is at the limit, too
     resolution: float = 1.0  # pixels of the picture in one of the network's feature map
+    names: tuple[str, ...] | None = None  # of each type by its number, where people have named them: see `naming/`
 
     @property
     def mask(self) -> BoolArray | None:
@@ -137,9 +138,13 @@ class Detections:
         return self[kept]
 
     def rows(self) -> list[dict[str, str | int | float]]:
-        """A row for each, with the columns of `detections.csv`."""
+        """A row for each, with the columns of `detections.csv`; with the name of its type where there are names."""
         values = ((self.source, one.instance, one.type, *_numbers(one)) for one in self._without_masks())
-        return [dict(zip(COLUMNS, row, strict=True)) for row in values]
+        rows: list[dict[str, str | int | float]] = [dict(zip(COLUMNS, row, strict=True)) for row in values]
+        if self.names is not None:
+            for row, number in zip(rows, self.type.tolist(), strict=True):
+                row["name"] = self.names[number]
+        return rows
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a table; needs pandas."""
@@ -147,7 +152,7 @@ class Detections:
             import pandas
         except ImportError as error:
             raise UserError("to_pandas", "pandas is not installed", "run 'pip install pandas'") from error
-        return pandas.DataFrame(self.rows(), columns=list(COLUMNS))
+        return pandas.DataFrame(self.rows(), columns=[*COLUMNS, *(() if self.names is None else ("name",))])
 
     def to_coco(self, image_id: int = 1, types: int | None = None) -> dict[str, Any]:
         """This picture in COCO's format: the annotations that `tusk detect` writes to coco.json.
@@ -157,7 +162,8 @@ class Detections:
         from tusk.detection.coco import coco_of
         from tusk.detection.records import record_of
 
-        return coco_of(record_of(self, self.box_side), image_id, types or 1 + int(self.type.max(initial=-1)))
+        number = types or max(1 + int(self.type.max(initial=-1)), len(self.names or ()))
+        return coco_of(record_of(self, self.box_side), image_id, number, self.names)
 
     def to_supervision(self) -> supervision.Detections:
         """The same as `supervision.Detections`: boxes of the masks, or squares around the points; needs supervision."""

@@ -49,6 +49,7 @@ class Manifest:
     masks: bool
     overlays: bool
     detection: dict[str, Any]  # the settings that stand over the model's own
+    naming: str | None = None  # checksum over the names and corrections of types, where there are any
     totals: Totals | None = None  # once all is done
 
     @property
@@ -202,6 +203,7 @@ class Ledger:
 
 
 _WORDS = {
+    "naming": "naming of types",
     "version": "version of tusk",
     "model": "model",
     "source": "source",

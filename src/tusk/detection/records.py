@@ -81,9 +81,10 @@ class Totals:
         return Totals(**{**values, "types": tuple(values["types"]), "limits": limits})
 
 
-def found_words(totals: Totals) -> str:
+def found_words(totals: Totals, titles: Mapping[int, str] | None = None) -> str:
     """One sentence: how many things in how many pictures, and how many of each type that there are any of."""
-    used = [f"{count:,} of type {number}" for number, count in enumerate(totals.types) if count]
+    known = titles or {}
+    used = [f"{count:,} of {known.get(number, f'type {number}')}" for number, count in enumerate(totals.types) if count]
     listed = f": {', '.join(used)}" if len(totals.types) > 1 and used else ""
     without = f" {_number(totals.empty, 'picture')} had none." if totals.empty and totals.instances else ""
     return f"Found {_number(totals.instances, 'thing')} in {_number(totals.pictures, 'picture')}{listed}.{without}"

@@ -14,6 +14,7 @@ from tusk.evaluation.request import EvaluationRequest, check
 from tusk.evaluation.sample import Progress, open_sample, open_training
 from tusk.model.network import check_size
 from tusk.model.storage import StoredModel
+from tusk.naming import Naming
 
 _MEASURES = {
     "digits": measure_digits,
@@ -41,8 +42,11 @@ class Evaluation:
     minutes: float
 
 
-def prepare(model: StoredModel, request: EvaluationRequest, progress: Progress) -> Job:
-    """Open everything; whatever does not fit together is refused here, before the long work."""
+def prepare(model: StoredModel, request: EvaluationRequest, progress: Progress, naming: Naming | None = None) -> Job:
+    """Open everything; whatever does not fit together is refused here, before the long work.
+
+    naming: types as people merged, split and hid them; what is scored then is those.
+    """
     task = check(request)
     data = model.config.data
     keypoints = request.keypoints or task.keypoints
@@ -56,7 +60,7 @@ def prepare(model: StoredModel, request: EvaluationRequest, progress: Progress) 
     except UsageError as error:  # a model of small images that are not to be scaled
         raise UsageError(f"dataset '{request.data}'", error.why, "use a model of larger images") from error
     training = open_training(request, task, _FIT_SHARE * len(sample), data) if task.is_fitted else None
-    return Job(model, request, task, sample, training, settings, progress)
+    return Job(model, request, task, sample, training, settings, progress, naming)
 
 
 def evaluate(job: Job) -> Evaluation:
@@ -74,9 +78,15 @@ def evaluate(job: Job) -> Evaluation:
         protocol=PROTOCOLS[job.task.measure],
         paper=job.task.source,
         figures=tuple(replace(figure, paper=paper.get(figure.name)) for figure in measured.figures),
-        notes=(*measured.notes, *_about_images(job)),
+        notes=(*measured.notes, *_about_images(job), *_about_names(job)),
         minutes=(time.monotonic() - started) / 60,
     )
+
+
+def _about_names(job: Job) -> list[str]:
+    if job.naming is None:
+        return []
+    return [f"types are those of the names beside the model, {job.types} from {job.model.config.model.types}"]
 
 
 def _about_images(job: Job) -> list[str]:

@@ -30,6 +30,7 @@ from tusk.evaluation.request import EvaluationRequest
 from tusk.evaluation.sample import Progress, Sample
 from tusk.evaluation.tally import ObjectTally
 from tusk.model.storage import StoredModel
+from tusk.naming import Naming, apply_to_batch, named_types
 
 _FEW = 10  # objects for each type: with fewer, the best name of a type is often right by chance
 _BOX, _BOX_AT = 20, 80  # the paper's box, and the side of the images it is meant for
@@ -56,10 +57,12 @@ class Job:
     training: Sample | None  # images that landmarks are fitted on
     settings: DetectionSettings
     progress: Progress
+    naming: Naming | None = None
 
     @property
     def types(self) -> int:
-        return self.model.config.model.types
+        """How many there are to score."""
+        return self.model.config.model.types if self.naming is None else len(named_types(self.naming).visible)
 
     @property
     def size(self) -> int:
@@ -70,7 +73,7 @@ class Job:
         device = next(self.model.network.parameters()).device
         found = detect_batch(self.model.network, images.to(device), self.settings)
         found.check_numbers()
-        return found
+        return found if self.naming is None else apply_to_batch(found, self.naming, compact=True)
 
     @property
     def gain_note(self) -> str:

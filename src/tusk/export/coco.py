@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tusk.detection.coco import coco_annotation, coco_category, coco_image
+from tusk.detection.labels import TypeLabels
 from tusk.detection.records import Record
 from tusk.io import atomic_file
 
 Records = Callable[[], Iterable[Record]]
 
 
-def write_coco(path: Path, records: Records, types: int) -> None:
+def write_coco(path: Path, records: Records, types: int, labels: TypeLabels | None = None) -> None:
     """The whole file or nothing; `records` are read anew for images and for annotations."""
     with atomic_file(path) as file:
         file.write(b'{"images": [')
@@ -22,7 +23,8 @@ def write_coco(path: Path, records: Records, types: int) -> None:
         file.write(b'],\n"annotations": [')
         _write_items(file, _annotations(records))
         file.write(b'],\n"categories": [')
-        _write_items(file, map(coco_category, range(types)))
+        titles = dict.fromkeys(range(types)) if labels is None else labels.titles
+        _write_items(file, (coco_category(number, title) for number, title in titles.items()))
         file.write(b"]}\n")
 
 

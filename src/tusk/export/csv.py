@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from tusk.detection.detections import COLUMNS
+from tusk.detection.labels import TypeLabels
 from tusk.detection.limits import Limits
 from tusk.detection.records import Record, Totals
 from tusk.io import atomic_file
@@ -19,8 +20,10 @@ from tusk.names import csv_line as _line
 from tusk.names import from_cell
 
 
-def write_tables(folder: Path, records: Iterable[Record], types: int) -> Totals:
+def write_tables(folder: Path, records: Iterable[Record], types: int, labels: TypeLabels | None = None) -> Totals:
     """All tables; each is there as a whole or not at all.
+
+    With labels, detections.csv has a last column with the name of each type, and counts.csv a column for each of them.
 
     A picture without detections has a row of zeros in counts.csv; one that could not be read is in unreadable.csv
     alone, for nobody has counted there.
@@ -32,8 +35,9 @@ def write_tables(folder: Path, records: Iterable[Record], types: int) -> Totals:
         atomic_file(folder / "counts.csv") as counts,
         atomic_file(folder / "unreadable.csv") as refused,
     ):
-        table.write(_line(COLUMNS))
-        counts.write(_line(("image", "total", *(f"type_{number}" for number in range(types)))))
+        columns = {number: f"type_{number}" for number in range(types)} if labels is None else labels.columns
+        table.write(_line(COLUMNS if labels is None else (*COLUMNS, "name")))
+        counts.write(_line(("image", "total", *columns.values())))
         refused.write(_line(("image", "why")))
         for record in records:
             if record.why is not None:
@@ -45,13 +49,13 @@ def write_tables(folder: Path, records: Iterable[Record], types: int) -> Totals:
             limits += record.limits
             numbers = record.counts(types)
             of_types = [sum(both) for both in zip(of_types, numbers, strict=True)]
-            counts.write(_line((record.image, *map(str, (len(record.found), *numbers)))))
+            of_columns = (numbers[number] for number in columns)
+            counts.write(_line((record.image, *map(str, (len(record.found), *of_columns)))))
             for one in record.found:
                 places = (f"{value:.2f}" for value in (one.x, one.y))
                 values = (f"{value:.4f}" for value in (one.score, one.gain, one.probability))
-                table.write(
-                    _line((record.image, str(one.instance), str(one.type), *places, *values, f"{one.size:.2f}"))
-                )
+                cells = (record.image, str(one.instance), str(one.type), *places, *values, f"{one.size:.2f}")
+                table.write(_line(cells if labels is None else (*cells, labels.titles[one.type])))
     return Totals(pictures, unreadable, sum(of_types), tuple(of_types), empty, limits)
 
 
@@ -75,8 +79,9 @@ def read_rows(path: Path) -> Iterator[dict[str, str | int | float]]:
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             numbers = {name: float(row[name]) for name in COLUMNS[3:]}
-            name = from_cell(row["image"])
-            yield {"image": name, "instance": int(row["instance"]), "type": int(row["type"]), **numbers}
+            image = from_cell(row["image"])
+            named = {"name": from_cell(row["name"])} if "name" in row else {}
+            yield {"image": image, "instance": int(row["instance"]), "type": int(row["type"]), **numbers, **named}
 
 
 def read_counts(path: Path) -> Iterator[dict[str, str | int]]:

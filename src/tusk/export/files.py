@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tusk.data.sources import Source
 from tusk.detection.batch import Batch
 from tusk.detection.draw import overlay_png
+from tusk.detection.labels import TypeLabels
 from tusk.detection.ledger import Ledger, Manifest, checksum, part_size
 from tusk.detection.limits import limit_remarks
 from tusk.detection.predictor import Predictor
@@ -19,6 +21,8 @@ from tusk.export.csv import read_counts, read_rows
 from tusk.export.results import write_results
 from tusk.folders import new_folder, short_folder
 from tusk.model.storage import StoredModel
+from tusk.naming import Naming, apply_naming, named_types
+from tusk.naming.identity import checksum_of_naming
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class FileResults:
     files: int
     totals: Totals | None  # None while other processes are still at work
     min_gain: float  # detections of a lower gain were left out
+    titles: dict[int, str] | None = None  # of the types by their numbers, where people have named them
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """Those of detections.csv, with numbers as numbers."""
@@ -63,6 +68,7 @@ def detect_files(
     options: FileOptions,
     settings: Mapping[str, Any],
     version: str,
+    naming: Naming | None = None,
     *,
     started: Callable[[Path], None],
     progress: Callable[[int, int], None],
@@ -70,7 +76,7 @@ def detect_files(
     """Detect in every file; what was done by an earlier run of the same settings is not done again.
 
     settings: keypoints, min_score and the detection settings that the results depend on; started: called with the
-    folder once it is certain that the run begins.
+    folder once it is certain that the run begins; naming: how people have named and corrected the types.
     """
     config = model.config.model
     if options.masks and config.decode != "layers":
@@ -87,9 +93,12 @@ def detect_files(
         batch=options.batch,
         masks=options.masks,
         overlays=options.overlays,
+        naming=None if naming is None else checksum_of_naming(naming),
         **settings,
     )
     folder = _folder(options, source.name)
+    state = None if naming is None else named_types(naming)
+    labels = None if state is None else TypeLabels({number: state[number].title for number in state.visible})
     with Ledger(folder, source, manifest) as ledger:
         started(folder)
         batch = Batch(
@@ -101,14 +110,18 @@ def detect_files(
             folder=folder,
             ledger=ledger,
             batch=options.batch,
-            types=config.types,
-            write_results=write_results,
+            types=config.types if state is None else state.count,
+            write_results=partial(write_results, labels=labels),
             shard=options.share[0],
             shards=options.share[1],
             masks=options.masks,
             draw=overlay_png if options.overlays else None,
+            name=None if naming is None else lambda found, path, frame: apply_naming(found, naming, path, frame),
         )
-        return FileResults(folder, manifest.files, batch.run(progress) or ledger.totals(), predictor.min_gain)
+        totals = batch.run(progress) or ledger.totals()
+        return FileResults(
+            folder, manifest.files, totals, predictor.min_gain, None if labels is None else labels.titles
+        )
 
 
 def _folder(options: FileOptions, name: str) -> Path:

@@ -21,6 +21,7 @@ from tusk.report.evidence import gather_evidence, training_length
 from tusk.report.gallery import type_cards
 from tusk.report.label_tables import LabelTable, label_tables
 from tusk.report.layers import take_apart
+from tusk.report.named import PageTypes, name_predictions, plain_types
 from tusk.report.opening import make_opening
 from tusk.report.page import Fact, Figure, Page, Section, write_page
 from tusk.report.pictures import example_html, examples, joined, layered_html, panels_html, type_html
@@ -68,29 +69,33 @@ def make_page(
 ) -> Page:
     """Nothing here draws from torch's random numbers: a training that writes pages is the same as one that does not."""
     network, config, sample = subject.network, subject.config, images.sample
-    types = config.model.types
-    predictions = predict(network, sample, _SHOWN, subject.settings)
+    raw = predict(network, sample, _SHOWN, subject.settings)
+    centres = network.prototypes.centres().detach()
+    predictions, named = raw, plain_types(config.model.types, centres)
+    if subject.naming is not None:
+        predictions, named = name_predictions(raw, subject.naming, centres)
+    types = named.count
     landmarks = _landmarks(predictions, types)
     tables = () if landmarks is not None else label_tables(predictions, types, config.model.window)
     if validation is None:
         validation = validate(network, config, sample.images[:_CHECKED], config.training.seed)
     charts = [] if subject.logs is None else read_charts(subject.logs)
-    evidence = gather_evidence(network, predictions, training_length(subject.step, config, charts))
-    lines = remarks(predictions, config, validation, evidence)
+    evidence = gather_evidence(network, raw, training_length(subject.step, config, charts))
+    lines = remarks(raw, config, validation, evidence)
     return Page(
         title=f"What tusk learnt from {sample.name}",
-        opening=make_opening(predictions, types, tiles=config.data.fit == "tiles"),
+        opening=make_opening(predictions, types, named.titles, tiles=config.data.fit == "tiles"),
         words=_words(subject, images, tables, landmarks),
-        figures=_figures(predictions, tables, validation, types, landmarks),
+        figures=_figures(predictions, tables, validation, named, landmarks),
         facts=_facts(subject, images),
         remarks=lines,
         verdict=verdict_of(lines),
         sections=[
             _examples(predictions, types),
-            _types(network, predictions, tables),
-            _tree(subject, types),
+            _types(network, predictions, tables, named),
+            _tree(subject),
             _layers(network, predictions, types),
-            _planes(network, predictions, tables, types) if plane else _empty("plane"),
+            _planes(predictions, tables, named) if plane else _empty("plane"),
             _confusions(predictions, tables, types),
             Section(
                 "curves",
@@ -158,7 +163,7 @@ def _figures(
     predictions: Predictions,
     tables: Sequence[LabelTable],
     validation: ValidationFigures,
-    types: int,
+    types: PageTypes,
     landmarks: LandmarkCheck | None = None,
 ) -> list[Figure]:
     figures = []
@@ -170,8 +175,10 @@ def _figures(
         figures += [
             Figure(_share(table.right, table.things), f"found, with the right {table.title}") for table in tables
         ]
-    used = int((predictions.counts(types) > 0).sum())
-    figures.append(Figure(f"{used} of {types}", "types in use: kinds of things that were found at least once"))
+    used = int((predictions.counts(types.count) > 0).sum())
+    figures.append(
+        Figure(f"{used} of {len(types.shown)}", "types in use: kinds of things that were found at least once")
+    )
     agreement = "agreement, from 0 to 1: how often a thing keeps its type when its image is warped"
     figures.append(Figure(f"{validation.agreement:.2f}", agreement))
     if mean_image_error(predictions.sample.images) > ALIKE:
@@ -215,21 +222,20 @@ def _examples(predictions: Predictions, types: int) -> Section:
     return Section("images", "What it detects", words, panels_html(panels) + joined(drawn, "examples"))
 
 
-def _types(network: Network, predictions: Predictions, tables: Sequence[LabelTable]) -> Section:
-    types = network.config.types
-    cards = type_cards(network, predictions)
+def _types(network: Network, predictions: Predictions, tables: Sequence[LabelTable], types: PageTypes) -> Section:
+    cards = type_cards(network, predictions, types)
     words = (
         "Large: what the network takes for the typical thing of a type, drawn from its prototype. Small: things that "
     )
     words += "it is surest of, cut out of the images. Below: how many were found, and their share of all."
-    if len(cards) < types:
-        words += f" Shown are the {len(cards)} most used of {types} types."
-    drawn = [type_html(card, types, _meaning(card.number, tables)) for card in cards]
+    if len(cards) < len(types.shown):
+        words += f" Shown are the {len(cards)} most used of {len(types.shown)} types."
+    drawn = [type_html(card, types.count, types.tag(card.number) or _meaning(card.number, tables)) for card in cards]
     return Section("types", "The types", words, joined(drawn, "types" if len(cards) <= _FEW else "types many"))
 
 
-def _tree(subject: Subject, types: int) -> Section:
-    tree = subject.type_tree
+def _tree(subject: Subject) -> Section:
+    tree, types = subject.type_tree, subject.network.config.types
     if tree is None:
         return _empty("tree")
     words = (
@@ -263,12 +269,12 @@ def _layers(network: Network, predictions: Predictions, types: int) -> Section:
     return Section("layers", "Layers and masks", words, body)
 
 
-def _planes(network: Network, predictions: Predictions, tables: Sequence[LabelTable], types: int) -> Section:
-    plane = embed(predictions, network.prototypes.centres().detach())
+def _planes(predictions: Predictions, tables: Sequence[LabelTable], named: PageTypes) -> Section:
+    plane, types = embed(predictions, named.centres[list(named.shown)]), named.count
     if plane is None:
         return _empty("plane")
     labels = predictions.label.flatten().numpy()[plane.chosen]
-    names = tuple(f"type {number}" for number in range(types))
+    names = named.titles
     by_type = Scatter(
         "By type",
         "Coloured by what the network learnt.",

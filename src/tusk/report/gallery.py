@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tusk.model.keypoints import Keypoints
 from tusk.model.network import Network, eval_mode
 from tusk.report.draw import UInt8Array, crop, to_bytes
+from tusk.report.named import PageTypes
 from tusk.report.predictions import Predictions
 
 _MOST_TYPES = 120
@@ -35,14 +37,16 @@ def crop_side(predictions: Predictions, window: int) -> int:
     return int(min(height, width, max(24, round(1.5 * window))))
 
 
-def type_cards(network: Network, predictions: Predictions) -> list[TypeCard]:
+def type_cards(network: Network, predictions: Predictions, types: PageTypes) -> list[TypeCard]:
     """The types that are most in use, in the order of their numbers."""
-    types = network.config.types
-    counts = predictions.counts(types)
-    shown = sorted(counts.argsort(descending=True, stable=True)[:_MOST_TYPES].tolist())
+    counts = predictions.counts(types.count)
+    most = [number for number in counts.argsort(descending=True, stable=True).tolist() if number in types.shown]
+    shown = sorted(most[:_MOST_TYPES])
     side = crop_side(predictions, network.config.window)
-    alone = _decoded_alone(network, predictions, shown, side)
-    per_type = max(3, min(_MOST_CROPS, _PICTURES // len(shown)))
+    score = float(predictions.score[predictions.found].median()) if bool(predictions.found.any()) else 0.5
+    whole = min(predictions.sample.images.shape[-2:])
+    alone = decode_alone(network, types.centres[shown], score, side, whole)
+    per_type = max(3, min(_MOST_CROPS, _PICTURES // max(1, len(shown))))
     total = max(1, int(counts.sum()))
     return [
         TypeCard(
@@ -69,26 +73,23 @@ def _crops(predictions: Predictions, number: int, side: int, most: int) -> tuple
 
 
 @torch.no_grad()
-def _decoded_alone(network: Network, predictions: Predictions, shown: list[int], side: int) -> list[UInt8Array]:
-    """What the decoder makes of a keypoint with each prototype in the middle of an empty image; the middle of it."""
+def decode_alone(network: Network, centres: Tensor, score: float, side: int, whole: int) -> list[UInt8Array]:
+    """What the decoder makes of a keypoint with each of the centres (n, C) in the middle of an empty image of `whole`
+    pixels a side; the middle of it."""
     config = network.config
     step = config.multiple
-    height, width = predictions.sample.images.shape[-2:]
     # A layer is decoded by itself on a whole image, as in training. The plain decoder is used to K keypoints in an
     # image, and its norms to what they fill of it: alone, a keypoint gets that share of the room.
-    room = min(height, width) / (1 if config.decode == "layers" else config.keypoints**0.5)
+    room = whole / (1 if config.decode == "layers" else config.keypoints**0.5)
     canvas = -(-max(side, round(room)) // step) * step
     centre = canvas / 2 - 0.5
-    score = float(predictions.score[predictions.found].median()) if bool(predictions.found.any()) else 0.5
-    prototypes = network.prototypes.centres()
-    pictures = []
-    for start in range(0, len(shown), _PART):
-        numbers = shown[start : start + _PART]
-        xy = network.to_map(torch.full((len(numbers), 1, 2), centre))
+    pictures: list[UInt8Array] = []
+    for part in centres.split(_PART):
+        xy = network.to_map(torch.full((len(part), 1, 2), centre))
         ones = torch.ones(xy.shape[:2])
         radius = None if config.sizes is None else ones * side / 3 / config.stride  # the thing fills most of the crop
         points = Keypoints(xy, ones * score, ones > 0, radius)
         with eval_mode(network):
-            decoded = network.decode(points, prototypes[numbers][:, None], (canvas, canvas)).reconstruction
+            decoded = network.decode(points, part[:, None], (canvas, canvas)).reconstruction
         pictures += [crop(to_bytes(picture.numpy()), centre, centre, side) for picture in decoded]
     return pictures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tusk.detection.draw import type_colours
@@ -25,19 +26,22 @@ class Opening:
     remarks: tuple[str, ...] = ()  # limits that the counts met
 
 
-def make_opening(predictions: Predictions, types: int, *, tiles: bool = False) -> Opening:
-    """tiles: the images are squares cut out of pictures, and are called so."""
+def make_opening(
+    predictions: Predictions, types: int, titles: Sequence[str] | None = None, *, tiles: bool = False
+) -> Opening:
+    """titles: what people call the types; tiles: the images are squares cut out of pictures, and are called so."""
     counts: list[int] = predictions.counts(types).tolist()
     images = _number(len(predictions.sample), "tile" if tiles else "picture")
     most = sorted((number for number in range(types) if counts[number]), key=lambda number: (-counts[number], number))
-    listed = [f"{counts[number]:,} of type {number}" for number in most[:_LISTED]]
+    called = [f"type {number}" for number in range(types)] if titles is None else titles
+    listed = [f"{counts[number]:,} of {called[number]}" for number in most[:_LISTED]]
     if len(most) > _LISTED:
         listed.append(f"{sum(counts[number] for number in most[_LISTED:]):,} of {len(most) - _LISTED} other types")
     words = f"{' and '.join([', '.join(listed[:-1]), listed[-1]]) if len(listed) > 1 else listed[0]}." if listed else ""
     return Opening(
         heading=f"Found {_number(sum(counts), 'thing')} in {images}",
         words=words,
-        legend=_legend(counts),
+        legend=_legend(counts, called),
         remarks=tuple(limit_remarks(predictions.limits, predictions.settings.min_gain)),
     )
 
@@ -48,12 +52,12 @@ def number_chip(number: int, types: int) -> str:
     return f'<i class="chip" style="background:{css(colour)};color:{css(ink_on(colour))}">{number}</i>'
 
 
-def _legend(counts: list[int]) -> str:
+def _legend(counts: list[int], titles: Sequence[str]) -> str:
     total = max(1, sum(counts))
     most = sorted(range(len(counts)), key=lambda number: (-counts[number], number))[:_LEGEND]
     items = "".join(
         f"<li{'' if counts[number] else ' class=none'}>{number_chip(number, len(counts))}<span>"
-        f"<b>{counts[number]:,}</b> {counts[number] / total:.0%}</span></li>"
+        f"{_name(titles[number], number)}<b>{counts[number]:,}</b> {counts[number] / total:.0%}</span></li>"
         for number in sorted(most)
     )
     if len(counts) > _LEGEND:
@@ -63,6 +67,11 @@ def _legend(counts: list[int]) -> str:
         "of things that look alike to the network; it has a number because nobody told the network a name."
     )
     return f'<ul class="counts card">{items}</ul><p class="soft note">{html.escape(note)}</p>'
+
+
+def _name(title: str, number: int) -> str:
+    """Of a type that people have given one."""
+    return "" if title == f"type {number}" else f"{html.escape(title)} "
 
 
 def _number(count: int, word: str) -> str:

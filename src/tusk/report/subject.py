@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from tusk.detection.settings import DetectionSettings, settings_from
 from tusk.errors import DataError, UsageError
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, load_model
+from tusk.naming import Naming, names_path, open_names
 from tusk.presets import load_config
 from tusk.report.sample import Sample, sample_of
 from tusk.report.type_tree import TypeTree, read_tree
@@ -38,6 +39,7 @@ class Subject:
     finished: bool = True
     least_gain: float | None = None  # of a detection, where training has set it
     type_tree: TypeTree | None = None  # where types were merged from clusters
+    naming: Naming | None = None  # what people have said of the types
     in_its_folder: bool = True  # it lies in the folder of its run; otherwise it is a file, which may come from anybody
 
     @property
@@ -58,9 +60,10 @@ def open_subject(run: str) -> Subject:
     """RUN: the folder of a run, a model file, or the name of a model that comes with tusk."""
     folder = Path(run)
     if not folder.is_dir():
-        return subject_of(load_model(model_path(run)), None)
+        return _with_names(load_model(model_path(run)), model_path(run), None)
     if (folder / "model.safetensors").is_file():
-        return subject_of(load_model(folder / "model.safetensors"), folder)
+        file = folder / "model.safetensors"
+        return _with_names(load_model(file), file, folder)
     if not (folder / "config.yaml").is_file():
         raise DataError(run, "there is no run in it (no config.yaml)", "name the folder of a run")
     return _unfinished(folder)
@@ -80,6 +83,13 @@ def subject_of(model: StoredModel, folder: Path | None) -> Subject:
         type_tree=read_tree(known.get("type_tree"), model.config.model.prototypes),
         in_its_folder=folder is not None,
     )
+
+
+def _with_names(model: StoredModel, file: Path, folder: Path | None) -> Subject:
+    """With the names that lie beside the model."""
+    subject, path = subject_of(model, folder), names_path(file)
+    naming = open_names(path, model) if path.exists() else None
+    return replace(subject, naming=naming if naming is not None and naming.edits else None)
 
 
 def _number(known: Mapping[str, Any], name: str) -> float | None:
