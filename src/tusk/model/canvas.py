@@ -77,7 +77,7 @@ class CanvasDecoder(nn.Module):
         every = weight.sum(1) + 1  # (B, 1, H, W)
         colour = (rgb * weight).sum(1)  # (B, 3, H, W)
         if self.background is not None:
-            colour = colour + self.background(thumbnail, (height, width))
+            colour = colour + self.background(thumbnail, (height, width), colour.device)
         cover = 1 - 1 / every
         if not layers:
             return Decoded(colour / every, cover=cover)

@@ -248,7 +248,7 @@ def _layers(network: Network, predictions: Predictions, types: int) -> Section:
 
 
 def _planes(network: Network, predictions: Predictions, tables: Sequence[LabelTable], types: int) -> Section:
-    plane = embed(predictions, network.prototypes.centres().detach())
+    plane = embed(predictions, network.prototypes.centres().detach().cpu())
     if plane is None:
         return _empty("plane")
     labels = predictions.label.flatten().numpy()[plane.chosen]

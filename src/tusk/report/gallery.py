@@ -84,11 +84,11 @@ def _decoded_alone(network: Network, predictions: Predictions, shown: list[int],
     pictures = []
     for start in range(0, len(shown), _PART):
         numbers = shown[start : start + _PART]
-        xy = network.to_map(torch.full((len(numbers), 1, 2), centre))
-        ones = torch.ones(xy.shape[:2])
+        xy = network.to_map(torch.full((len(numbers), 1, 2), centre, device=network.device))
+        ones = torch.ones(xy.shape[:2], device=xy.device)
         radius = None if config.sizes is None else ones * side / 3 / config.stride  # the thing fills most of the crop
         points = Keypoints(xy, ones * score, ones > 0, radius)
         with eval_mode(network):
             decoded = network.decode(points, prototypes[numbers][:, None], (canvas, canvas)).reconstruction
-        pictures += [crop(to_bytes(picture.numpy()), centre, centre, side) for picture in decoded]
+        pictures += [crop(to_bytes(picture.cpu().numpy()), centre, centre, side) for picture in decoded]
     return pictures

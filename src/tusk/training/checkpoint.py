@@ -161,7 +161,7 @@ def trainer_tensors(trainer: Trainer) -> dict[str, Tensor]:
     for label, optimiser in _optimisers(trainer):
         for place, parameter in enumerate(optimiser.param_groups[0]["params"]):
             for name, value in optimiser.state.get(parameter, {}).items():
-                tensors[f"{label}/{place}/{name}"] = torch.as_tensor(value)
+                tensors[f"{label}/{place}/{name}"] = torch.as_tensor(value, device="cpu")
     tensors["generator"] = trainer.generator.get_state()
     for loss_name, loss in trainer.losses.items():
         tensors |= {f"losses/{loss_name}/{name}": value for name, value in loss.state().items()}
@@ -191,7 +191,8 @@ def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
     for loss_name, loss in trainer.losses.items():
         for name, value in loss.state().items():
             value.copy_(tensors[f"losses/{loss_name}/{name}"])
-    trainer.memory.replace(*(tensors.get(name) for name in ("memory", "memory_groups", "memory_patches")))
+    kept = (tensors.get(name) for name in ("memory", "memory_groups", "memory_patches"))
+    trainer.memory.replace(*(None if value is None else value.to(trainer.device) for value in kept))
 
 
 def _of_network(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

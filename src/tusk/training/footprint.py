@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import os
 
+import torch
+
 from tusk.config import Config
 from tusk.detection.footprint import FLOAT, detection_bytes
-from tusk.machine_memory import check_fits
+from tusk.device import CPU
+from tusk.machine_memory import Memory, check_fits
 from tusk.model.footprint import decoder_values, encoder_values, layer_pixels, map_pixels, weight_count
 
 _BASE = 480 << 20  # Python, torch and its kernels for gradients, before any image
@@ -51,7 +54,7 @@ def training_bytes(config: Config, world: int = 1, *, validation: bool = True) -
     return max(step, between + FLOAT * _COPIES * weight_count(model))
 
 
-def check_memory(config: Config, world: int = 1) -> str:
+def check_memory(config: Config, world: int = 1, device: torch.device = CPU) -> str:
     """In words what a training takes; a UserError where it cannot fit in what is free."""
     here = os.environ.get("LOCAL_WORLD_SIZE", "")  # processes on this machine
     processes = int(here) if here.isdecimal() else world
@@ -63,4 +66,7 @@ def check_memory(config: Config, world: int = 1) -> str:
     else:
         what, lower = "data.size", "lower it, or model.width or model.keypoints"
     value = {"training.batch": training.batch, "training.micro_batch": training.micro_batch}.get(what, config.data.size)
-    return check_fits(need, f"{what} {value}", lower, processes)
+    if device.type != "cuda":
+        return check_fits(need, f"{what} {value}", lower, processes)
+    free, total = torch.cuda.mem_get_info(device)
+    return check_fits(need, f"{what} {value}", lower, memory=Memory(total, free), where=f" on {device}")

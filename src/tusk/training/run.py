@@ -23,6 +23,7 @@ from tusk.data.dataset import Dataset, Truth
 from tusk.data.loader import Loader
 from tusk.detection.settings import settings_from
 from tusk.detection.threshold import least_gain
+from tusk.device import CPU
 from tusk.errors import StoppedError
 from tusk.interrupts import StopSignals, stop_signals
 from tusk.model.network import Network
@@ -90,10 +91,11 @@ class Run:
     tensorboard: bool = False
     write_page: WritePage | None = None  # after every validation; it must change neither the network nor random numbers
     verdict: str | None = None  # what the last page says in one sentence
+    device: torch.device = CPU  # of this process
 
     def train(self, *, resume: bool) -> Path:
         """Train to the end; -> the model file."""
-        trainer = Trainer(self.config, self.ranks)
+        trainer = Trainer(self.config, self.ranks, self.device)
         checkpoints = Checkpoints(self.folder / "checkpoints", self._config_text(), self.config.training.keep_every)
         seconds, rollbacks = 0.0, 0
         if resume and self.ranks.broadcast(lambda: checkpoints.manifest() is not None):
@@ -271,7 +273,7 @@ class Run:
         self.show.say(f"Types: {len(merged.members)} clusters merged to {types} by what holds across views.")
         model = self.config.model.model_copy(update={"types": types, "prototypes": merged.members})
         config = self.config.model_copy(update={"model": model})
-        other = Network(model).to(next(network.parameters()).device)
+        other = Network(model).to(network.device)
         other.load_state_dict(network.state_dict())
         return other, config, merged.tree
 
