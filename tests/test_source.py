@@ -14,6 +14,7 @@ MAKERS = {
 # On the CPU by intent: pictures and files, which are no part of a computation yet.
 ALLOWED = {
     ("model/authors.py", "network_from_authors"): "a file of weights",
+    ("model/authors.py", "_as_tensor"): "a file of weights",
     ("training/run.py", "sample_validation_images"): "pictures, which go to the device part by part",
     ("training/preview.py", "_measure"): "a first look at pictures, before there is a network",
 }

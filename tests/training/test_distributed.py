@@ -9,22 +9,32 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests.training.two_processes import first_step
+from tests.training.two_processes import first_step, go_on
 from tusk.errors import UsageError
-from tusk.training.distributed import Ranks, join_ranks
+from tusk.training.checkpoint import Checkpoints, trainer_tensors
+from tusk.training.distributed import Ranks, backend_for, join_ranks
+from tusk.training.trainer import Trainer
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(("kind", "port"), [("plain", 29621), ("coupled", 29622), ("patches", 29623), ("sized", 29624)])
-def test_gradients_equal_those_of_one_process(tmp_path, kind, port):
+def processes(count, port, *words):
+    """Run `two_processes.py` in so many."""
     command = [
-        sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", str(port),
-        "-m", "tests.training.two_processes", kind, str(tmp_path / "two.safetensors"),
+        sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(count), "--master-port", str(port),
+        "-m", "tests.training.two_processes", *map(str, words),
     ]  # fmt: skip
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "port"),
+    [("plain", 2, 29621), ("coupled", 4, 29622), ("patches", 2, 29623), ("sized", 2, 29624)],
+)
+def test_gradients_equal_those_of_one_process(tmp_path, kind, count, port):
+    processes(count, port, kind, tmp_path / "two.safetensors")
     two = load_file(tmp_path / "two.safetensors")
     _, one = first_step(kind, None)
     assert two.keys() == one.keys() and ("patches" in one) == (kind == "patches")
@@ -32,6 +42,30 @@ def test_gradients_equal_those_of_one_process(tmp_path, kind, port):
         torch.testing.assert_close(
             two[name], value, atol=1e-9, rtol=1e-6, msg=lambda text, name=name: f"{name}: {text}"
         )
+
+
+def test_a_training_goes_on_with_another_number_of_processes(tmp_path):
+    """Two steps of two processes, two of one, two of two again: the same as six of one."""
+    processes(2, 29626, "go-on", tmp_path / "run", 2)
+    go_on(tmp_path / "run", 2, Ranks())
+    processes(2, 29627, "go-on", tmp_path / "run", 2)
+    unbroken = go_on(tmp_path / "other", 6, Ranks())
+    resumed = Trainer(unbroken.config)
+    resumed.network.double()
+    Checkpoints(tmp_path / "run", "config").restore(resumed)
+    assert resumed.step == 6
+    wanted, found = trainer_tensors(unbroken), trainer_tensors(resumed)
+    assert wanted.keys() == found.keys()
+    for name, value in wanted.items():
+        if name != "memory":  # the descriptors of the last batch, in the order of the processes
+            torch.testing.assert_close(
+                found[name], value, atol=1e-7, rtol=1e-5, msg=lambda text, name=name: name + text
+            )
+
+
+def test_nccl_only_for_tensors_on_gpus():
+    assert backend_for(None) == backend_for(torch.device("cpu")) == "gloo"
+    assert backend_for(torch.device("cuda", 1)) == "cpu:gloo,cuda:nccl"
 
 
 def test_one_process_alone():

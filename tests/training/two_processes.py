@@ -1,4 +1,5 @@
-"""Run by torchrun in test_distributed.py: one step, then the first process writes gradients and prototypes."""
+"""Run by torchrun in test_distributed.py: one step, then the first process writes gradients and prototypes; or some
+steps from where a checkpoint is, and a checkpoint of those."""
 
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from safetensors.torch import save_file
 
 from tests.model.test_unet import SIZED
 from tests.training.test_trainer import configured, squares
+from tusk.training.checkpoint import Checkpoints
 from tusk.training.distributed import join_ranks, leave_ranks
 from tusk.training.trainer import Trainer
 
@@ -61,11 +63,32 @@ def first_step(kind, ranks):
     return trainer, tensors
 
 
+def go_on(folder, steps, ranks):
+    """Some steps more than the checkpoint in the folder has, on batches that the number of steps decides."""
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    trainer = Trainer(configured(training={"batch": 16}), ranks)
+    checkpoints = Checkpoints(folder, "config")
+    if ranks.broadcast(lambda: checkpoints.manifest() is not None):
+        checkpoints.restore(trainer)
+    for step in range(trainer.step, trainer.step + steps):
+        images = next(squares(8, seed=step))
+        trainer.train_step(images[ranks.part(8)], step / 10)
+    if ranks.is_main:
+        checkpoints.save(trainer, seconds=0.0)
+    torch.set_default_dtype(torch.float32)
+    return trainer
+
+
 if __name__ == "__main__":
     ranks = join_ranks()
+    if sys.argv[1] == "go-on":
+        go_on(Path(sys.argv[2]), int(sys.argv[3]), ranks)
+        leave_ranks(together=True)
+        sys.exit()
     trainer, tensors = first_step(sys.argv[1], ranks)
     everywhere = ranks.gather(trainer.network.prototypes.weight.detach()[None])
-    assert torch.equal(everywhere[0], everywhere[1]), "prototypes differ between the processes"
+    assert (everywhere == everywhere[0]).all(), "prototypes differ between the processes"
     if ranks.is_main:
         save_file(tensors, Path(sys.argv[2]))
     leave_ranks(together=True)
