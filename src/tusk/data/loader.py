@@ -34,6 +34,10 @@ class Batch:
     indices: torch.Tensor  # (B,), int64: which images of the dataset they are
     position: int  # how many batches came before this one
 
+    def pin_memory(self) -> Batch:
+        """In memory that a GPU can read by itself, while this process goes on."""
+        return Batch(self.images.pin_memory(), self.indices, self.position)
+
 
 @dataclass(frozen=True)
 class Order:
@@ -69,6 +73,7 @@ class Loader(Iterator[Batch]):
 
     batch: images per step, over all processes; each of the `world` processes gets batch / world of them.
     workers: processes that read ahead; 0 reads in this one. The bytes are the same for any number.
+    pinned: the images lie where a GPU reads them by itself.
     position: how many batches were given so far; a loader made with an old one's position goes on where that stopped.
     """
 
@@ -82,6 +87,7 @@ class Loader(Iterator[Batch]):
         position: int = 0,
         rank: int = 0,
         world: int = 1,
+        pinned: bool = False,
     ) -> None:
         if not 0 <= rank < world:
             raise UsageError(f"rank {rank}", f"is not one of {world} processes", f"give 0 to {world - 1}")
@@ -101,6 +107,7 @@ class Loader(Iterator[Batch]):
                 batch_size=None,
                 sampler=itertools.count(position),
                 num_workers=workers,
+                pin_memory=pinned,
                 collate_fn=_unchanged,
                 generator=torch.Generator(),
             )

@@ -7,6 +7,7 @@ tusk train --resume runs/train/photos                                   # go on 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -23,7 +24,7 @@ from tusk.data.dataset import Dataset, Truth
 from tusk.data.loader import Loader
 from tusk.detection.settings import settings_from
 from tusk.detection.threshold import least_gain
-from tusk.device import CPU
+from tusk.device import CPU, Place
 from tusk.errors import StoppedError
 from tusk.interrupts import StopSignals, stop_signals
 from tusk.model.network import Network
@@ -41,6 +42,7 @@ from tusk.training.validation import ValidationFigures, validate
 _VALIDATED_ON = 200  # images
 _COUNTED = 100  # of them for the least gain of an object
 _LOG_EVERY = 10
+_MOST_WORKERS = 8  # for a GPU
 _ROLLBACKS = 3
 _STEPS_WAITED = 3  # times as long as the slowest step so far: then a step that was asked to stop ends unfinished
 
@@ -167,10 +169,11 @@ class Run:
             self.dataset,
             batch=training.batch // 2,
             seed=training.seed,
-            workers=training.workers,
+            workers=loading_workers(training.workers, self.device),
             position=trainer.step,
             rank=self.ranks.rank,
             world=self.ranks.world,
+            pinned=self.device.type == "cuda",
         )
 
     def _after_step(
@@ -284,6 +287,16 @@ class Run:
         every = max(1, len(self.validation.images) // _COUNTED)
         least = least_gain(network, self.validation.images[::every], settings_from(self.config))
         return float(f"{least:.4g}") if np.isfinite(least) else None
+
+
+def loading_workers(asked: int | None, device: torch.device) -> int:
+    """Processes that load images for one that trains on this device."""
+    if asked is not None:
+        return asked
+    if device.type == "cpu":
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(_MOST_WORKERS, max(1, cores // Place.here().local_world - 1))
 
 
 def _in_use(network: Network) -> Network:
