@@ -18,8 +18,10 @@ KINDS = {
 
 
 def trained(kind, steps=20, **training):
-    # With a rate that is small enough for both to go the same way.
-    trainer = Trainer(configured(**KINDS[kind], training={"learning_rate": 1e-3, "variance": 1.0, **training}))
+    # Of raw features the loss is what they have shrunk to by then, which differs by tens of percent from seed to seed.
+    losses = {"feature_equivariance": {"features": "unit", "weight": 1.0}}
+    settings = {"learning_rate": 1e-3, "variance": 1.0, **training}
+    trainer = Trainer(configured(**KINDS[kind], losses=losses, training=settings))
     batches = squares(4)
     return trainer, [trainer.train_step(next(batches), step / 40).losses for step in range(steps)]
 
@@ -29,7 +31,9 @@ def test_bfloat16_is_float32_within_two_percent(kind):
     trainer, rough = trained(kind, precision="bfloat16")
     _, fine = trained(kind)
     assert all(math.isfinite(value) for losses in rough for value in losses.values())
-    assert sum(rough[-1].values()) == pytest.approx(sum(fine[-1].values()), rel=0.02)
+    # The last five steps of twenty: a single batch of four pairs is a rough measure.
+    last, wanted = (sum(sum(losses.values()) for losses in each[-5:]) for each in (rough, fine))
+    assert last == pytest.approx(wanted, rel=0.02)
     assert rough[-1] != fine[-1]  # it is not float32
     assert all(parameter.dtype == torch.float32 for parameter in trainer.network.parameters())
     encoding = trainer.network.encode(next(squares(2)).float() / 255)

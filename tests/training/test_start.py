@@ -110,9 +110,7 @@ class _Second:
 
 def test_a_folder_that_the_machines_do_not_share_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr(start, "_SEEN_WITHIN", 0.0)
-    with pytest.raises(
-        UsageError, match=r"process 1 on .* does not see what the first process wrote there; give"
-    ):
+    with pytest.raises(UsageError, match=r"process 1 on .* does not see what the first process wrote there; give"):
         start._check_shared(tmp_path, _Second())
     (tmp_path / "config.yaml").write_text("of another run\n")
     with pytest.raises(UsageError, match="does not see"):

@@ -11,6 +11,7 @@ What is decided here, once, for every reader in the package:
 
 from __future__ import annotations
 
+import io
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -88,6 +89,12 @@ def read_picture(path: str | Path, *, smallest_side: int | None = None, frame: i
         if frame:
             _check_frames(Path(path), image, frame)
             _seek(Path(path), image, frame)
+        return _decoded(image, smallest_side)
+
+
+def decode_picture(content: bytes, name: str, *, smallest_side: int | None = None) -> Picture:
+    """The same for a file that was read already; `name` is what faults call it."""
+    with _opened(Path(name), content) as image:
         return _decoded(image, smallest_side)
 
 
@@ -174,13 +181,13 @@ def is_image(path: Path) -> bool:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[ImageFile]:
+def _opened(path: Path, content: bytes | None = None) -> Iterator[ImageFile]:
     """The picture with its header read and its size found acceptable; whatever goes wrong comes out as a DataError."""
     try:
         # A named pipe would make `open` wait for ever.
-        if path.exists() and not path.is_file():
+        if content is None and path.exists() and not path.is_file():
             raise DataError(str(path), "is a folder or a device, not a file", "give the path of a picture")
-        with path.open("rb") as stream, _quiet:
+        with path.open("rb") if content is None else io.BytesIO(content) as stream, _quiet:
             header = stream.read(_HEADER_BYTES)
             stream.seek(0)
             if not header:

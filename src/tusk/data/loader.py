@@ -20,6 +20,7 @@ import torch
 import torch.utils.data
 
 from tusk.data.dataset import Dataset, Int64Array, UInt8Array
+from tusk.data.shards.order import windowed
 from tusk.errors import DataError, UsageError, UserError
 
 # Keeps the order of images apart from whatever else draws numbers from (seed, n).
@@ -48,6 +49,7 @@ class Order:
     seed: int
     rank: int = 0
     world: int = 1
+    shards: tuple[int, ...] = ()  # their sizes, where the images lie in shards: then shuffled within a window
 
     def indices(self, position: int) -> Int64Array:
         """(batch / world,): the images of this process in batch `position`."""
@@ -57,7 +59,10 @@ class Order:
         chosen = np.empty(share, np.int64)
         for epoch in np.unique(epochs):
             here = epochs == epoch
-            chosen[here] = _epoch_order(self.images, self.seed, int(epoch))[places[here]]
+            if self.shards:
+                chosen[here] = windowed(places[here], self.shards, self.seed, int(epoch))
+            else:
+                chosen[here] = _epoch_order(self.images, self.seed, int(epoch))[places[here]]
         return chosen
 
 
@@ -103,7 +108,7 @@ class Loader(Iterator[Batch]):
         # because DataLoader would otherwise draw from torch's global one, and so change what the caller draws next.
         self._batches: Iterator[Batch | _Failure] = iter(
             torch.utils.data.DataLoader(
-                _Batches(dataset, Order(len(dataset), batch, seed, rank, world)),
+                _Batches(dataset, Order(len(dataset), batch, seed, rank, world, shard_sizes(dataset))),
                 batch_size=None,
                 sampler=itertools.count(position),
                 num_workers=workers,
@@ -141,6 +146,17 @@ class Loader(Iterator[Batch]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def shard_sizes(dataset: Dataset) -> tuple[int, ...]:
+    """Those of a dataset of shards, framed or not; none for any other."""
+    while hasattr(dataset, "original"):
+        inner: Dataset = dataset.original
+        if len(inner) != len(dataset):
+            return ()  # cut to a number
+        dataset = inner
+    sizes: tuple[int, ...] = getattr(dataset, "shard_sizes", ())
+    return sizes
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,9 @@ def sample_validation_images(dataset: Dataset, count: int = _VALIDATED_ON) -> Va
     """Images from all over a dataset: neighbours may be tiles of one picture."""
     count = min(count, len(dataset))
     places = [place * len(dataset) // count for place in range(count)]
+    original = getattr(dataset, "original", dataset)
+    if hasattr(original, "sample_places"):  # of millions, those that are near at hand
+        places = original.sample_places(count).tolist()
     pixels = np.stack([dataset.image(index) for index in places])
     truths = tuple(truth for truth in map(dataset.truth, places) if truth is not None)
     return ValidationImages(torch.from_numpy(pixels).permute(0, 3, 1, 2), truths, len(dataset.class_names))

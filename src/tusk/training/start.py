@@ -17,6 +17,7 @@ from tusk.config import Config
 from tusk.data.dataset import Dataset
 from tusk.data.listing import FileList, compare, list_files, read_list
 from tusk.data.registry import check_data, open_dataset, request_for
+from tusk.data.remote import is_url
 from tusk.data.sources import name_of
 from tusk.device import CPU, device_words, use_device
 from tusk.errors import DataError, UsageError
@@ -231,7 +232,8 @@ def _run_name(config: Config) -> str:
 def _absolute(source: Any) -> Any:
     """A path, or several of them, so that they mean the same in any current folder."""
     if source is None or isinstance(source, str | os.PathLike):
-        return None if source is None else Path(source).expanduser().absolute()
+        url = source is not None and is_url(str(source))
+        return source if source is None or url else Path(source).expanduser().absolute()
     return type(source)(_absolute(one) for one in source)
 
 

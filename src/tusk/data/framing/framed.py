@@ -23,6 +23,13 @@ class OfFiles(Protocol):
     def picture_file(self, index: int) -> Path: ...
 
 
+@runtime_checkable
+class OfPictures(Protocol):
+    """A dataset whose images are pictures that can be decoded at a smaller size."""
+
+    def picture(self, index: int, smallest_side: int | None) -> Picture: ...
+
+
 class Framed:
     """Every image of a dataset as (size, size, 3); the truth moves along.
 
@@ -48,6 +55,8 @@ class Framed:
     def image(self, index: int) -> UInt8Array:
         if isinstance(self.original, OfFiles):
             picture = read_picture(self.original.picture_file(index), smallest_side=self.framing.smallest_side)
+        elif isinstance(self.original, OfPictures):
+            picture = self.original.picture(index, self.framing.smallest_side)
         else:
             pixels = self.original.image(index)
             picture = Picture(pixels, pixels.shape[1], pixels.shape[0])
