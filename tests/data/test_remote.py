@@ -79,7 +79,8 @@ def test_a_setting_keeps_its_url(tmp_path, monkeypatch):
     assert is_url("ab://d") and not is_url("ab:/c")  # what lies here comes first
 
 
-def test_pictures_are_copied_once(memory):
+@pytest.mark.usefixtures("memory")
+def test_pictures_are_copied_once():
     found = find_files("memory://bucket/photos")
     assert found.name == "photos" and [file.name for file in found.files] == [
         *(f"{number}.png" for number in (0, 2, 4, 6, 8, 10)), *(f"{number}.png" for number in (1, 3, 5, 7, 9, 11))
@@ -91,7 +92,8 @@ def test_pictures_are_copied_once(memory):
     assert np.asarray(Image.open(one))[0, 0, 0] == 4
 
 
-def test_packed_to_a_url_and_trained_on_from_there(memory):
+@pytest.mark.usefixtures("memory")
+def test_packed_to_a_url_and_trained_on_from_there():
     packed, where = pack("memory://bucket/photos", "memory://bucket/shards", shard_bytes=300)
     assert where == "memory://bucket/shards" and len(packed.manifest.shards) > 1
     dataset = open_dataset("folder", Request(source=where, size=8))
@@ -108,7 +110,8 @@ def test_a_server_on_this_machine(server, photos, tmp_path):
         local_copy(f"{server}/shards/missing.bin")
 
 
-def test_the_cache_keeps_to_its_size(memory, monkeypatch):
+@pytest.mark.usefixtures("memory")
+def test_the_cache_keeps_to_its_size(monkeypatch):
     _, where = pack("memory://bucket/photos", "memory://bucket/shards", shard_bytes=300)
     monkeypatch.setenv("TUSK_REMOTE_CACHE_GB", "0.0000005")
     dataset = open_dataset("folder", Request(source=where, size=8))
@@ -118,9 +121,10 @@ def test_the_cache_keeps_to_its_size(memory, monkeypatch):
     assert len(list(here.glob("shard-*.bin"))) <= 2
 
 
-def test_faults_are_one_sentence(memory):
+@pytest.mark.usefixtures("memory")
+def test_faults_are_one_sentence():
     for url in ("memory://nowhere/photos/a.png", "memory://nowhere/shards/shards.json"):
         with pytest.raises(DataError, match="nothing at this URL"):
             local_copy(url)
     with pytest.raises(UsageError, match="kind"):
-        mirror("nosuch://bucket/photos", lambda name: True)
+        mirror("nosuch://bucket/photos", lambda name: bool(name))

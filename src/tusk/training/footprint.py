@@ -11,11 +11,11 @@ import os
 
 import torch
 
-from tusk.config import Config
+from tusk.config import Config, ModelConfig
 from tusk.detection.footprint import FLOAT, detection_bytes
 from tusk.device import CPU
 from tusk.machine_memory import Memory, check_fits
-from tusk.model.footprint import decoder_values, encoder_values, layer_pixels, map_pixels, weight_count
+from tusk.model.footprint import decoder_values, encoder_values, layer_pixels, map_pixels, unet_values, weight_count
 
 _BASE = 480 << 20  # Python, torch and its kernels for gradients, before any image
 _COPIES = 4  # of every weight: itself, its gradient and Adam's two averages
@@ -36,6 +36,11 @@ def training_bytes(config: Config, world: int = 1, *, validation: bool = True) -
     pixels = map_pixels(model, size)
     encoder = images * (encoder_values(model, size) + _LOSS_MAPS * model.channels * pixels)
     decoder = shown * decoder_values(model, size, model.keypoints)
+    if training.recompute:  # what the U-Nets keep is there for one of them at a time
+        largest = max(images * pixels, shown * layer_pixels(model, size) * _layers(model))
+        encoder -= images * pixels * unet_values(model, padded=model.padding == "replicate")
+        decoder -= shown * layer_pixels(model, size) * _layers(model) * unet_values(model)
+        encoder += largest * unet_values(model)
     widest = images * pixels
     if model.decode == "layers" and model.sizes is None:
         if layer_pixels(model, size) == pixels:
@@ -52,6 +57,11 @@ def training_bytes(config: Config, world: int = 1, *, validation: bool = True) -
         return step
     between = detection_bytes(model, size, _VALIDATED, model.keypoints, views=2)
     return max(step, between + FLOAT * _COPIES * weight_count(model))
+
+
+def _layers(model: ModelConfig) -> int:
+    """How many maps the decoder's U-Net works through for an image."""
+    return 0 if model.sizes is not None else model.keypoints if model.decode == "layers" else 1
 
 
 def check_memory(config: Config, world: int = 1, device: torch.device = CPU) -> str:

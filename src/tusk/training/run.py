@@ -25,7 +25,7 @@ from tusk.data.loader import Loader
 from tusk.detection.settings import settings_from
 from tusk.detection.threshold import least_gain
 from tusk.device import CPU, Place
-from tusk.errors import StoppedError
+from tusk.errors import StoppedError, UserError
 from tusk.interrupts import StopSignals, stop_signals
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, save_model
@@ -125,6 +125,8 @@ class Run:
                 try:
                     with stop.limited(_STEPS_WAITED * slowest):
                         report = trainer.train_step(next(loader).images, progress)
+                except torch.OutOfMemoryError as error:
+                    raise no_room(self.config, self.device) from error
                 except NotFiniteError as error:
                     rollbacks += 1
                     if rollbacks > _ROLLBACKS:
@@ -290,6 +292,14 @@ class Run:
         every = max(1, len(self.validation.images) // _COUNTED)
         least = least_gain(network, self.validation.images[::every], settings_from(self.config))
         return float(f"{least:.4g}") if np.isfinite(least) else None
+
+
+def no_room(config: Config, device: torch.device) -> UserError:
+    """What to do where a GPU has not the memory that a step turned out to need."""
+    training = config.training
+    part = training.micro_batch or training.batch
+    why = f"a step with {part} images at once does not fit into the memory of {device}"
+    return UserError("training.batch", why, "set training.micro_batch, or training.recompute, and go on with --resume")
 
 
 def loading_workers(asked: int | None, device: torch.device) -> int:
