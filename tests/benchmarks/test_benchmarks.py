@@ -19,6 +19,8 @@ ARGUMENTS = {
     "nuclei": ["FOLDER", "--model", "mnist-hard"],
     "people": ["--images", "2"],
     "selection": ["FOLDER/a", "FOLDER/b", "FOLDER/c", "--out", "FOLDER/selection.png"],
+    "scaling": ["--tiny", "--port", "29672"],
+    "shards": ["--tiny"],
     "step": ["--tiny"],
     "training": ["--tiny"],
 }
@@ -30,6 +32,8 @@ PRINTS = {
     "nuclei": "1 pictures: of",
     "people": "times faster than the baseline",
     "selection": "3 runs, rank correlation 1.00",
+    "scaling": "ratio: ",
+    "shards": "images for each second",
     "step": "equal: reconstruction",
     "training": "fast / paper",
 }

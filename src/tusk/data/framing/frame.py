@@ -90,7 +90,12 @@ class Framing:
         if len(placements) == 1 and not self.grey and shape == (height, width):
             one = placements[0]
             box = picture.box(one.left, one.top, one.width, one.height)
-            if box == (0, 0, width, height) and (one.column, one.row, one.columns, one.rows) == (0, 0, width, height):
+            if list(box) == [0, 0, width, height] and (one.column, one.row, one.columns, one.rows) == (
+                0,
+                0,
+                width,
+                height,
+            ):
                 return [pixels]  # it has the size already
         whole = Image.fromarray(pixels)  # a copy: once, however many tiles are cut out of it
         images: list[UInt8Array] = []
