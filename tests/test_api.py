@@ -24,10 +24,10 @@ DETECT = "keypoints=None, min_score=None, min_gain=None"
 SIGNATURES = {
     "train": (
         "source=None, *, preset=None, config=None, keypoints=None, types=None, thing_size=None, minutes=None, "
-        "seed=None, frames=None, seeds=None, out=None, resume=None, tensorboard=False, progress=True, command=None, "
-        "**settings"
+        "seed=None, frames=None, seeds=None, out=None, resume=None, tensorboard=False, device='auto', progress=True, "
+        "command=None, **settings"
     ),
-    "load": "name, device='cpu'",
+    "load": "name, device='auto'",
     "list_models": "",
     "datasets.open": "name, source=None, split='train', size=None, count=None, seed=0",
     "datasets.register": "name, open, *, summary='', origin='', made=False, scattered=False",

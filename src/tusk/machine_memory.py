@@ -32,19 +32,21 @@ def machine_memory(root: Path = Path("/")) -> Memory | None:
     return machine
 
 
-def check_fits(need: int, what: str, lower: str, processes: int = 1) -> str:
+def check_fits(
+    need: int, what: str, lower: str, processes: int = 1, *, memory: Memory | None = None, where: str = ""
+) -> str:
     """In words what is needed; a UserError where that cannot fit. `processes` of this machine need as much each.
 
-    what: the setting that is at fault; lower: what to do about it.
+    what: the setting that is at fault; lower: what to do about it; memory: that of a GPU, by default the machine's.
     """
-    memory = machine_memory()
+    memory = memory or machine_memory()
     each = f" in each of {processes} processes" if processes > 1 else ""
     if memory is None:
         return f"Needs about {gigabytes(need)} of memory{each}; how much is free, this system does not say."
     if need * processes > SAFE * memory.free:
-        why = f"this needs about {gigabytes(need)} of memory{each}, and {gigabytes(memory.free)} are free"
+        why = f"this needs about {gigabytes(need)} of memory{each}, and {gigabytes(memory.free)} are free{where}"
         raise UserError(what, why, lower)
-    return f"Needs about {gigabytes(need)} of {gigabytes(memory.free)} of free memory{each}."
+    return f"Needs about {gigabytes(need)} of {gigabytes(memory.free)} of free memory{where}{each}."
 
 
 def gigabytes(count: int) -> str:

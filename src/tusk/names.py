@@ -96,3 +96,12 @@ def _cut(whole: bytes, most: int) -> str:
 
 def _checksum(name: str) -> str:
     return hashlib.sha256(os.fsencode(name)).hexdigest()[:8]
+
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]+):[/\\]{1,2}(?![/\\])(.+)")
+
+
+def as_url(text: str) -> str | None:
+    """The URL that a text is, also where it went through a `Path`, which makes one slash of two; None for a path."""
+    found = _URL.fullmatch(text)
+    return None if found is None else f"{found[1]}://{found[2].replace(chr(92), '/')}"

@@ -22,6 +22,8 @@ ARGUMENTS = {
     "people": ["--images", "2"],
     "serve_load": ["--clients", "32", "--minutes", "0.15"],
     "selection": ["FOLDER/a", "FOLDER/b", "FOLDER/c", "--out", "FOLDER/selection.png"],
+    "scaling": ["--tiny", "--port", "29672"],
+    "shards": ["--tiny"],
     "step": ["--tiny"],
     "training": ["--tiny"],
 }
@@ -35,6 +37,8 @@ PRINTS = {
     "people": "times faster than the baseline",
     "serve_load": "the server ended with 0",
     "selection": "3 runs, rank correlation 1.00",
+    "scaling": "ratio: ",
+    "shards": "images for each second",
     "step": "equal: reconstruction",
     "training": "fast / paper",
 }

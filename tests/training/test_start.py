@@ -10,7 +10,8 @@ import tusk
 from tests.pictures import save_squares
 from tusk.api.runs import report_run
 from tusk.data.listing import NAME
-from tusk.errors import DataError, UserError
+from tusk.errors import DataError, UsageError, UserError
+from tusk.training import start
 
 SMALL = {
     "data": {"size": 32},
@@ -92,3 +93,27 @@ def test_what_cannot_fit_is_refused_before_a_folder_is_made(project, tmp_path, c
     tusk.train(project / "photos", keypoints=3, types=4, out=tmp_path / "small", **SMALL)
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Needs about 0.5 GB of ")]
     assert len(lines) == 1 and "GB of free memory." in lines[0]
+
+
+class _Second:
+    """The second of two processes: it is told what the first one wrote."""
+
+    rank, world, is_main = 1, 2, False
+
+    def broadcast(self, make):
+        del make
+        return "written by the first\n"
+
+    def together(self, work):
+        return work()
+
+
+def test_a_folder_that_the_machines_do_not_share_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(start, "_SEEN_WITHIN", 0.0)
+    with pytest.raises(UsageError, match=r"process 1 on .* does not see what the first process wrote there; give"):
+        start._check_shared(tmp_path, _Second())
+    (tmp_path / "config.yaml").write_text("of another run\n")
+    with pytest.raises(UsageError, match="does not see"):
+        start._check_shared(tmp_path, _Second())
+    (tmp_path / "config.yaml").write_text("written by the first\n")
+    start._check_shared(tmp_path, _Second())

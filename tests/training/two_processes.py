@@ -1,5 +1,5 @@
-"""Run by torchrun in test_distributed.py: one step of each kind, of which the first process writes gradients and
-prototypes. Usage: two_processes.py FOLDER"""
+"""Run by torchrun in test_distributed.py: `steps FOLDER KIND ...`, one step of each kind, of which the first process
+writes gradients and prototypes; or `go-on FOLDER STEPS`, some steps from where a checkpoint is, and one of those."""
 
 import sys
 from pathlib import Path
@@ -11,6 +11,7 @@ from safetensors.torch import save_file
 from tests.model.test_unet import SIZED
 from tests.processes import threads_named
 from tests.training.test_trainer import configured, squares
+from tusk.training.checkpoint import Checkpoints
 from tusk.training.distributed import join_ranks, leave_ranks
 from tusk.training.trainer import Trainer
 
@@ -65,18 +66,40 @@ def first_step(kind, ranks):
     return trainer, tensors
 
 
-def compare_processes(ranks, folder):
-    for kind in KINDS:
+def compare_processes(ranks, folder, kinds):
+    folder.mkdir(exist_ok=True)
+    for kind in kinds:
         trainer, tensors = first_step(kind, ranks)
         everywhere = ranks.gather(trainer.network.prototypes.weight.detach()[None])
-        assert torch.equal(everywhere[0], everywhere[1]), "prototypes differ between the processes"
+        assert (everywhere == everywhere[0]).all(), "prototypes differ between the processes"
         if ranks.is_main:
             save_file(tensors, folder / f"{kind}.safetensors")
 
 
+def go_on(folder, steps, ranks):
+    """Some steps more than the checkpoint in the folder has, on batches that the number of steps decides."""
+    torch.set_num_threads(1)
+    torch.set_default_dtype(torch.float64)
+    trainer = Trainer(configured(training={"batch": 16}), ranks)
+    checkpoints = Checkpoints(folder, "config")
+    if ranks.broadcast(lambda: checkpoints.manifest() is not None):
+        checkpoints.restore(trainer)
+    for step in range(trainer.step, trainer.step + steps):
+        images = next(squares(8, seed=step))
+        trainer.train_step(images[ranks.part(8)], step / 10)
+    if ranks.is_main:
+        checkpoints.save(trainer, seconds=0.0)
+    torch.set_default_dtype(torch.float32)
+    return trainer
+
+
 if __name__ == "__main__":
     ranks = join_ranks()
-    compare_processes(ranks, Path(sys.argv[1]))
+    mode, folder, *rest = sys.argv[1:]
+    if mode == "go-on":
+        go_on(Path(folder), int(rest[0]), ranks)
+    else:
+        compare_processes(ranks, Path(folder), rest)
     leave_ranks(together=True)
     # A thread that outlives the group may abort the process while Python shuts down.
     assert not threads_named("gloo"), threads_named("gloo")

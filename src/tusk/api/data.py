@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from PIL import Image
 
 from tusk.config.data import Frames
 from tusk.data.dataset import Dataset
 from tusk.data.fetch import Progress as FetchProgress
-from tusk.data.folder import FolderDataset
+from tusk.data.folder import FolderDataset, skipped_table
 from tusk.data.frames import with_frames
 from tusk.data.registry import DATASETS, Entry, Request, open_dataset
+from tusk.data.remote import is_url, upload
+from tusk.data.shards.format import MANIFEST
+from tusk.data.shards.writer import Packed, pack_pictures
 from tusk.data.sources import Source, Sources, files_in_lines, find_files, source_paths
 from tusk.errors import DataError, UsageError, nearest
+from tusk.io import atomic_write
+from tusk.names import as_url
 from tusk.progress import progress_bar
 from tusk.report.sheet import contact_sheet
 from tusk.training.settings import default_preset
@@ -31,6 +38,7 @@ __all__ = [
     "find_pictures",
     "make_dataset",
     "open_any",
+    "pack",
     "write_sheet",
 ]
 
@@ -75,6 +83,26 @@ def make_dataset(name: str, out: Path, request: Request, *, png: bool = False) -
     if png:
         _write_images(out / request.split, dataset)
     return target, sheet
+
+
+def pack(
+    source: Sources, out: str, *, shard_bytes: int = 1 << 30, side: int | None = None, seed: int = 0
+) -> tuple[Packed, str]:
+    """Pictures into shards in a folder, or behind a URL; -> what was packed, and where."""
+    found = find_pictures(source)
+    url = as_url(out) if is_url(out) else None
+    with progress_bar("packing") as progress, ExitStack() as stack:
+        folder = Path(out)
+        if url is not None:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="tusk-pack-")))
+        packed = pack_pictures(found, folder, shard_bytes=shard_bytes, side=side, seed=seed, progress=progress)
+        if packed.skipped:
+            atomic_write(folder / "skipped.csv", skipped_table(packed.skipped))
+        if url is not None:
+            extra = ["skipped.csv"] if packed.skipped else []
+            # The list comes last: with it there are shards.
+            upload(folder, url, [*(one.file for one in packed.manifest.shards), *extra, MANIFEST])
+    return packed, url or str(folder)
 
 
 def open_any(what: str, source: str | None, split: str, size: int | None) -> Dataset:

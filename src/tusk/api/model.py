@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args, overload
@@ -20,13 +19,13 @@ from tusk.detection.detections import Detections
 from tusk.detection.encoding import Encoding, encode_picture
 from tusk.detection.inputs import OneImage, is_one
 from tusk.detection.predictor import BATCH, Predictor
+from tusk.device import choose_device, use_device
 from tusk.errors import UsageError, nearest
 from tusk.evaluation.evaluate import evaluate, prepare
 from tusk.evaluation.request import EvaluationRequest
 from tusk.evaluation.results import Figures
 from tusk.export.files import FileOptions, FileResults, detect_files
 from tusk.folders import new_folder
-from tusk.model.device import find_device
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, load_model, save_model
 from tusk.naming import Naming, named_types, names_path, open_names
@@ -46,10 +45,10 @@ def list_models() -> list[str]:
     return sorted(shipped_models())
 
 
-def load(name: str | os.PathLike[str], device: str = "cpu") -> Model:
+def load(name: str | os.PathLike[str], device: str = "auto") -> Model:
     """A model that comes with tusk, by its name, or one in a file or run folder that tusk saved.
 
-    device: 'cpu', 'cuda', 'cuda:1', 'mps', or 'auto' for the fastest that there is.
+    device: 'cpu', 'cuda', 'cuda:1', 'mps', or 'auto' for a GPU where there is one.
     """
     path = model_path(os.fspath(name))
     model = Model(load_model(path), path, os.fspath(name)).to(device)
@@ -95,7 +94,7 @@ class Model:
 
     @property
     def device(self) -> torch.device:
-        return next(self.network.parameters()).device
+        return self.network.device
 
     def __repr__(self) -> str:
         model, data = self.config.model, self.config.data
@@ -256,7 +255,7 @@ class Model:
             min_gain=min_gain,
             detection=self._detection(detection),
         )
-        with progress_bar(shown=progress) as bar, self._on_cpu():
+        with progress_bar(shown=progress) as bar:
             job = prepare(self._stored, request, lambda words, done, total: bar(done, total, words), self._naming)
             started()
             return Figures(self._name, __version__, evaluate(job))
@@ -281,9 +280,8 @@ class Model:
         """
         run = None if self.path is None or not (self.path.parent / "config.yaml").is_file() else self.path.parent
         page = (run or new_folder(Path("runs/report") / Path(self._name).stem)) / "report.html"
-        with self._on_cpu():
-            subject = replace(subject_of(self._stored, run), naming=self._naming)
-            return write_report(subject, Path(path or page), data, count, trust_source=trust_source).path
+        subject = replace(subject_of(self._stored, run), naming=self._naming)
+        return write_report(subject, Path(path or page), data, count, trust_source=trust_source).path
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it into one safetensors file, which `tusk.load` reads; -> its path."""
@@ -296,7 +294,9 @@ class Model:
 
     def to(self, device: str | torch.device) -> Self:
         """Move the network to a device; -> itself."""
-        self.network.to(find_device(str(device)))
+        chosen = device if isinstance(device, torch.device) else choose_device(device)
+        use_device(chosen)
+        self.network.to(chosen)
         return self
 
     def _read_names(self) -> None:
@@ -321,16 +321,6 @@ class Model:
             return None
         values = merge(self.config.model_dump(mode="json"), {"detection": settings})
         return make_config(values, "detect").detection
-
-    @contextmanager
-    def _on_cpu(self) -> Iterator[None]:
-        """Evaluation and pages run on the CPU."""
-        device = self.device
-        self.network.to("cpu")
-        try:
-            yield
-        finally:
-            self.network.to(device)
 
 
 def _text(path: str | os.PathLike[str] | None) -> str | None:

@@ -7,15 +7,18 @@ from pathlib import Path
 
 import torch
 
+from tusk.api.model import Model
+from tusk.device import choose_device, device_words, use_device
 from tusk.folders import new_folder
 from tusk.model.authors import network_from_authors, read_authors_file
 from tusk.model.storage import StoredModel, save_model
 from tusk.presets import load_config
+from tusk.progress import stderr_console
 from tusk.report.subject import open_subject
 from tusk.report.write import Report, write_report
 from tusk.training.distributed import refuse_together
 
-__all__ = ["import_authors", "prepare_torch", "refuse_together", "report_run"]
+__all__ = ["import_authors", "prepare_torch", "refuse_together", "report_run", "say_device"]
 
 
 def prepare_torch() -> None:
@@ -27,12 +30,24 @@ def prepare_torch() -> None:
         torch.set_num_threads(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
-def report_run(run: str, out: Path | None, data: str | None, count: int, *, trust_source: bool = False) -> Report:
+def say_device(model: Model) -> Model:
+    """Say on stderr where it runs, where that is no CPU; -> the model."""
+    if model.device.type != "cpu":
+        stderr_console().print(f"Runs on {device_words(model.device)}")
+    return model
+
+
+def report_run(
+    run: str, out: Path | None, data: str | None, count: int, *, trust_source: bool = False, device: str = "auto"
+) -> Report:
     """The page of a run's folder, finished or not, of a model file, or of a model by its name.
 
     trust_source: open the folder of pictures that a model file names; that of a run's folder always is.
     """
+    place = choose_device(device)
     subject = open_subject(run)
+    use_device(place)
+    subject.network.to(place)
     folder = Path(run)
     if out is None:  # a model by itself has no folder of its own
         out = (folder if folder.is_dir() else new_folder(Path("runs/report") / folder.stem)) / "report.html"

@@ -12,6 +12,7 @@ from tusk.api.model import Model
 from tusk.config.data import Frames
 from tusk.data.dataset import Dataset
 from tusk.data.sources import source_paths
+from tusk.device import choose_device
 from tusk.errors import UsageError, UserError
 from tusk.presets import merge
 from tusk.report.build import training_pages
@@ -43,6 +44,7 @@ def train(
     out: PathLike | None = None,
     resume: PathLike | None = None,
     tensorboard: bool = False,
+    device: str = "auto",
     progress: bool = True,
     command: str | None = None,
     **settings: Any,
@@ -56,8 +58,9 @@ def train(
     minutes: stop after this time at the latest; seed: of everything random; frames: 'first' or 'all' of a TIFF or GIF
     that holds several; seeds: train with so many seeds, one after the other, and keep the best, judged without labels;
     out: folder for the results, by default a new one under runs/train; resume: the folder of a run that stopped, to go
-    on with (and nothing else); progress: False says nothing; command: what the model says about how it was made;
-    settings: any other setting by its part, such as `training={"steps": 100}`.
+    on with (and nothing else but a device); device: 'cpu', 'cuda', 'cuda:1', 'mps', or 'auto' for a GPU where there is
+    one (under torchrun, one for each process); progress: False says nothing; command: what the model says about how it
+    was made; settings: any other setting by its part, such as `training={"steps": 100}`.
 
     Stopped by Ctrl-C, it saves everything first; `resume` goes on from there.
     """
@@ -76,6 +79,7 @@ def train(
         command = _call(sources, {"preset": preset, "config": config, **chosen, "seeds": seeds})
     seen: Preview | None = None
     try:
+        place = choose_device(device)
         if resume is not None:
             if source is not None or preset or config or chosen or thing_size or seeds is not None or out is not None:
                 raise UsageError(
@@ -86,16 +90,16 @@ def train(
             file = None if config is None else Path(config)
             choice = choose_settings(sources, preset, file, chosen, "train", thing_size)
             seen = choice.preview
-            place = None if out is None else Path(out)
-            job = new_job(choice.config, command, out=place, seeds=seeds, tensorboard=tensorboard)
+            folder = None if out is None else Path(out)
+            job = new_job(choice.config, command, out=folder, seeds=seeds, tensorboard=tensorboard)
             if seen is not None:
                 job = replace(job, notes=tuple(seen.sentences()), preview=preview_png(seen))
     except UserError as error:
         if several_processes():
             refuse_together(error)
         raise
-    stored, path = run_job(job, _pages, quiet=not progress)
-    return Model(stored, path, "model" if path is None else str(path))
+    stored, path = run_job(replace(job, device=place), _pages, quiet=not progress)
+    return Model(stored, path, "model" if path is None else str(path)).to(place)
 
 
 def _checked(settings: Mapping[str, Any], short: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

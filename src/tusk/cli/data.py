@@ -1,7 +1,8 @@
-"""`tusk data list | get NAME | make NAME | info NAME_OR_PATH`."""
+"""`tusk data list | get NAME | make NAME | pack SOURCE | info NAME_OR_PATH`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -76,7 +77,45 @@ def info(
     print(f"contact sheet: {target}")
 
 
-VERBS: dict[str, Callable[..., None]] = {"list": show_list, "get": get, "make": make, "info": info}
+def pack(
+    source: Annotated[
+        tyro.conf.Positional[tuple[str, ...]],
+        tyro.conf.arg(metavar="SOURCE", help="Pictures, folders, globs, list files or URLs, one or several."),
+    ],
+    out: Annotated[str, tyro.conf.arg(help="Folder for the shards, or a URL such as s3://bucket/photos.")],
+    shard_size: Annotated[str, tyro.conf.arg(help="Bytes in a shard, such as 500MB or 1GB.")] = "1GB",
+    side: Annotated[
+        int | None,
+        tyro.conf.arg(help="Scale larger pictures down to this shorter side (as JPEG); default: as they are."),
+    ] = None,
+    seed: Annotated[int, tyro.conf.arg(help="Of the order of the pictures, which is random.")] = 0,
+) -> None:
+    """Pack pictures into a few large files, for trainings on millions of them; stopped, the same command goes on."""
+    if not source:
+        raise UsageError("SOURCE", "no pictures were named", "give files, folders, globs or a list")
+    size = _bytes_of(shard_size)
+    from tusk.api.data import pack as pack_sources
+    from tusk.progress import stderr_console
+
+    packed, where = pack_sources(source, out, shard_bytes=size, side=side, seed=seed)
+    shards, console = packed.manifest.shards, stderr_console()
+    console.print(f"{sum(one.pictures for one in shards):,} pictures in {len(shards)} shards.")
+    if packed.skipped:
+        console.print(f"{len(packed.skipped):,} files cannot be read, see skipped.csv there.")
+    console.print(f"Next: tusk train {where}")
+    print(where)
+
+
+def _bytes_of(words: str) -> int:
+    """`1GB` -> 1_000_000_000."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMGT]?)i?B?", words)
+    number = 0 if found is None else int(float(found[1]) * 1000 ** " kMGT".index(found[2] or " "))
+    if number < 1:
+        raise UsageError("--shard-size", f"'{words}' is no size", "give one such as 500MB or 1GB")
+    return number
+
+
+VERBS: dict[str, Callable[..., None]] = {"list": show_list, "get": get, "make": make, "pack": pack, "info": info}
 
 
 def run(args: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import tyro
 
-from tusk.cli.flags import run_with_flags
+from tusk.cli.flags import Device, run_with_flags
 from tusk.errors import UsageError
 
 _TESTED = 300  # canvases of digits that training never saw, for the figures
@@ -21,6 +21,7 @@ def demo(
     minutes: Annotated[float, tyro.conf.arg(help="How long to learn, at most.")] = 4.5,
     seed: Annotated[int, tyro.conf.arg(help="Seed of everything random.")] = 0,
     out: Annotated[Path | None, tyro.conf.arg(help="Folder for the results; default runs/demo/digits.")] = None,
+    device: Device = "auto",
 ) -> None:
     """Learn handwritten digits from scratch in a few minutes, without a label, and show what was found."""
     if not 0 < minutes <= 24 * 60:
@@ -35,7 +36,7 @@ def demo(
     prepare_torch()
     folder = new_folder(Path("runs/demo/digits")) if out is None else out
     console = stderr_console()
-    model = train("digits", minutes=minutes, seed=seed, out=folder, command="tusk demo")
+    model = train("digits", minutes=minutes, seed=seed, out=folder, device=device, command="tusk demo")
     page = model.report(folder / "report.html", data="digits", count=_TESTED)
     figures = model.evaluate("digits", count=_TESTED, seed=seed)
     console.print(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from tusk.cli.flags import run_with_flags, take_settings
+from tusk.cli.flags import Device, run_with_flags, take_settings
 from tusk.errors import DataError, StoppedError, UsageError, visible
 from tusk.interrupts import process_is_ours, stop_signals
 from tusk.names import as_text
@@ -64,6 +64,7 @@ def detect(
         bool,
         tyro.conf.arg(name="json", help="Also write JSON to stdout: a line for each point, then one with the summary."),
     ] = False,
+    device: Device = "auto",
     detection: tyro.conf.Suppress[dict[str, Any] | None] = None,
 ) -> None:
     """Detect what a model has learnt in pictures; stopped at any moment, the same command with --out goes on.
@@ -81,7 +82,7 @@ def detect(
 
     pictures = find_pictures(source, _lines_of_stdin, without=out)  # before the seconds that torch takes
     from tusk.api.model import load
-    from tusk.api.runs import prepare_torch
+    from tusk.api.runs import prepare_torch, say_device
     from tusk.progress import stderr_console
 
     prepare_torch()
@@ -89,7 +90,7 @@ def detect(
     settings = dict(detection or {})
     if min_gain is None:
         min_gain = settings.pop("min_gain", None)
-    results = load(model).detect_files(
+    results = say_device(load(model, device)).detect_files(
         pictures,
         out,
         keypoints,

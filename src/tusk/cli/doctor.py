@@ -21,12 +21,14 @@ from tusk.cli.machine import (
     packages,
     version_line,
 )
+from tusk.device import choose_device
 from tusk.errors import EXIT_FAILED
 from tusk.machine_memory import gigabytes
 
 
-def examine(*, as_json: bool) -> None:
+def examine(*, as_json: bool, device: str = "auto") -> None:
     """Print everything; exit with 1 where something is wrong."""
+    choose_device(device)
     prepare_torch()
     found, machine = packages(), examine_machine()
     if not as_json:
@@ -34,7 +36,7 @@ def examine(*, as_json: bool) -> None:
             print(line, flush=True)
     from tusk.cli.selftest import run_self_tests
 
-    outcomes = run_self_tests()
+    outcomes = run_self_tests(device)
     faults = faults_of(machine, found) + [outcome.words for outcome in outcomes if not outcome.well]
     if as_json:
         values = {
@@ -66,7 +68,7 @@ def _lines(machine: Machine, found: list[Package]) -> Iterator[str]:
         lacking = [package.name for package in own if package.version is None]
         words = f"without {', '.join(lacking)}: pip install '{DISTRIBUTION}[{extra}]'" if lacking else "installed"
         yield _line(f"extra {extra}", words)
-    yield _line("device", machine.device)
+    yield _line("device", f"{machine.device}; there are: {', '.join(machine.devices)}")
     yield _line("cores", f"{machine.cores} to use; torch uses {machine.threads}")
     if machine.memory is not None and machine.memory_free is not None:
         yield _line("memory", f"{gigabytes(machine.memory)}, {gigabytes(machine.memory_free)} free")
@@ -83,9 +85,10 @@ def _line(name: str, words: str) -> str:
 
 def doctor(
     as_json: Annotated[bool, tyro.conf.arg(name="json", help="Print it as JSON.")] = False,
+    device: Annotated[str, tyro.conf.arg(help="The device to try: auto, cpu, cuda, cuda:1 or mps.")] = "auto",
 ) -> None:
     """Examine this machine and installation, and try everything once: ten seconds."""
-    examine(as_json=as_json)
+    examine(as_json=as_json, device=device)
 
 
 def run(args: Sequence[str]) -> None:

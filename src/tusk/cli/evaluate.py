@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from tusk.cli.flags import run_with_flags, take_settings
+from tusk.cli.flags import Device, run_with_flags, take_settings
 
 
 def evaluate(
@@ -30,6 +30,7 @@ def evaluate(
     batch: Annotated[int, tyro.conf.arg(help="Images at a time: fewer need less memory.")] = 50,
     out: Annotated[Path | None, tyro.conf.arg(help="Folder for the results; default runs/evaluate/NAME.")] = None,
     json: Annotated[bool, tyro.conf.arg(help="Print the figures as JSON instead of a table.")] = False,
+    device: Device = "auto",
     detection: tyro.conf.Suppress[dict[str, Any] | None] = None,
 ) -> None:
     """Measure a model as the paper does: labels are used here, and only here.
@@ -37,7 +38,7 @@ def evaluate(
     --detection.SETTING VALUE sets any detection setting over the model's own: see 'tusk config --help'.
     """
     from tusk.api.model import load
-    from tusk.api.runs import prepare_torch
+    from tusk.api.runs import prepare_torch, say_device
     from tusk.folders import results_folder
     from tusk.io import atomic_write
     from tusk.progress import stderr_console
@@ -48,7 +49,7 @@ def evaluate(
     if min_gain is None:
         min_gain = settings.pop("min_gain", None)
     with results_folder(out, Path("runs/evaluate") / data) as folder:
-        figures = load(model).evaluate(
+        figures = say_device(load(model, device)).evaluate(
             data,
             source,
             count,

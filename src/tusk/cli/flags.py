@@ -14,7 +14,7 @@ import sys
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import tyro
 import yaml
@@ -27,6 +27,8 @@ from tusk.errors import UsageError
 from tusk.presets import load_config, make_config, merge
 
 Result = TypeVar("Result")
+# Of a verb that computes.
+Device = Annotated[str, tyro.conf.arg(help="auto, cpu, cuda, cuda:1 or mps; auto takes a GPU where there is one.")]
 
 
 def config_from_flags(args: Sequence[str], program: str) -> Config:

@@ -40,7 +40,8 @@ class Machine:
 
     system: str
     python: str
-    device: str
+    device: str  # that is used where none is named
+    devices: tuple[str, ...]  # all of them, the fastest first
     cores: int  # that this process may use
     threads: int  # that torch uses
     memory: int | None  # bytes in all; None where the system does not say
@@ -84,13 +85,15 @@ def examine_machine() -> Machine:
     """What this process runs on. Torch is imported here."""
     import torch
 
-    cuda = torch.cuda.is_available()
+    from tusk.device import choose_device, device_names, device_words
+
     folder = default_data_dir()
     memory = machine_memory()
     return Machine(
         system=platform.platform(),
         python=platform.python_version(),
-        device=f"cuda ({torch.cuda.get_device_name()})" if cuda else "cpu",
+        device=device_words(choose_device("auto")),
+        devices=tuple(device_names()),
         cores=usable_cores(),
         threads=torch.get_num_threads(),
         memory=None if memory is None else memory.total,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from tusk.cli.flags import run_with_flags
+from tusk.cli.flags import Device, run_with_flags
 
 
 def report(
@@ -20,12 +20,13 @@ def report(
     trust_source: Annotated[
         bool, tyro.conf.arg(help="Open the folder that a model file names; that of a run's own folder always is.")
     ] = False,
+    device: Device = "auto",
 ) -> None:
     """Write one page about a run or model: pictures, types, curves, and how it is doing."""
     from tusk.api.runs import prepare_torch, report_run
 
     prepare_torch()
-    written = report_run(run, out, data, count, trust_source=trust_source)
+    written = report_run(run, out, data, count, trust_source=trust_source, device=device)
     if written.verdict is not None:
         print(written.verdict.sentence, file=sys.stderr)
     for remark in written.remarks:

@@ -18,6 +18,7 @@ from tusk.data.dataset import Dataset, Float32Array
 from tusk.data.datasets.clevr_made import ClevrMade
 from tusk.data.datasets.digits import Digits
 from tusk.data.datasets.tetrominoes import Tetrominoes
+from tusk.device import choose_device
 from tusk.errors import DataError, UserError
 from tusk.io import atomic_write
 from tusk.training.trainer import Trainer
@@ -46,9 +47,14 @@ class Outcome:
     images_per_second: float | None = None
 
 
-def run_self_tests() -> list[Outcome]:
-    """All of them, whatever happens to one."""
-    tests: dict[str, Callable[[], Outcome]] = {"training": _training, "detection": _detection, "files": _files}
+def run_self_tests(device: str = "auto") -> list[Outcome]:
+    """All of them, whatever happens to one, on this device."""
+    place = choose_device(device)
+    tests: dict[str, Callable[[], Outcome]] = {
+        "training": lambda: _training(place),
+        "detection": lambda: _detection(place),
+        "files": _files,
+    }
     outcomes = []
     for name, test in tests.items():
         try:
@@ -61,7 +67,7 @@ def run_self_tests() -> list[Outcome]:
     return outcomes
 
 
-def _training() -> Outcome:
+def _training(device: torch.device) -> Outcome:
     """A tiny network on digits that are made here: its reconstruction error must fall."""
     config = Config.model_validate(
         {
@@ -70,7 +76,7 @@ def _training() -> Outcome:
             "training": {"batch": 16, "start_at_mean": True, "learning_rate": 0.003},
         }
     )
-    trainer, digits = Trainer(config), Digits(split="train", count=8 * _STEPS)
+    trainer, digits = Trainer(config, device=device), Digits(split="train", count=8 * _STEPS)
     errors: list[float] = []
     began = time.perf_counter()
     for step in range(_STEPS):
@@ -79,17 +85,17 @@ def _training() -> Outcome:
         errors.append(report.losses["reconstruction"])
     rate = 16 * len(errors) / (time.perf_counter() - began)
     first, last = float(np.mean(errors[:4])), float(np.mean(errors[-4:]))
-    measured = f"{_STEPS} steps of a tiny network, {rate:.0f} images/s, error {first:.3f} to {last:.3f}"
+    measured = f"{_STEPS} steps of a tiny network on {device}, {rate:.0f} images/s, error {first:.3f} to {last:.3f}"
     if not last < _LEAST_FALL * first:  # NaN neither
         raise DataError("training", f"the reconstruction error does not fall ({measured})", "install torch again")
     return Outcome("training", True, measured, rate)
 
 
-def _detection() -> Outcome:
+def _detection(device: torch.device) -> Outcome:
     """Every model that comes with tusk opens (its checksum is compared) and finds objects whose places are known."""
     measured, rate = [], None
     for name in shipped_models():
-        model = tusk.load(name)
+        model = tusk.load(name, str(device))
         if name not in _KNOWN:
             measured.append(f"{name} opens")
             continue

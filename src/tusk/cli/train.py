@@ -30,6 +30,8 @@ usage: tusk train [SOURCE ...] [flags]       tusk train --resume RUN
   --seeds N        train with this many seeds, one after the other, and keep the best, judged without labels
   --out DIR        folder for the results; default runs/train/NAME
   --resume RUN     go on with a run that stopped
+  --device WHERE   auto (the default), cpu, cuda, cuda:1 or mps; auto takes a GPU where there is one, and under torchrun
+                   one for each process
   --tensorboard    also log for TensorBoard
   --PART.SETTING   any single setting: see 'tusk config --help'
 """
@@ -41,7 +43,8 @@ _SHORT = {
     "--frames": "--data.frames",
 }
 # The flags that are no settings, and how many values each takes.
-_OWN = {"--preset": 1, "--config": 1, "--out": 1, "--resume": 1, "--tensorboard": 0, "--seeds": 1, "--thing-size": 1}
+_OWN = {"--preset": 1, "--config": 1, "--out": 1, "--resume": 1, "--tensorboard": 0, "--seeds": 1}
+_OWN |= {"--thing-size": 1, "--device": 1}
 _LARGEST_THING = 100_000  # pixels
 _SHOWN = 8  # sources that a model's command names
 
@@ -83,6 +86,7 @@ def _read_flags(args: Sequence[str]) -> tuple[str | list[str] | None, dict[str, 
     flags.add_argument("--tensorboard", action="store_true")
     flags.add_argument("--seeds", type=int)
     flags.add_argument("--thing-size", type=float)
+    flags.add_argument("--device")
     try:
         chosen, rest = flags.parse_known_args(_without_auto(words.flags))
     except argparse.ArgumentError as error:
@@ -93,8 +97,8 @@ def _read_flags(args: Sequence[str]) -> tuple[str | list[str] | None, dict[str, 
         raise UsageError("--thing-size", f"{chosen.thing_size:g} is no number of pixels for a thing", "give 1 or more")
     options = {name: value for name, value in vars(chosen).items() if value}
     sources = words.plain
-    if chosen.resume is not None and (sources or rest or options.keys() - {"resume", "tensorboard"}):
-        given = [*sources, *rest, *(f"--{name}" for name in options if name != "resume")]
+    if chosen.resume is not None and (sources or rest or options.keys() - {"resume", "tensorboard", "device"}):
+        given = [*sources, *rest, *(f"--{name}" for name in options if name not in ("resume", "device"))]
         why = f"it goes on with the run's own settings, but {' '.join(given)} was given"
         raise UsageError("--resume", why, "leave that out")
     source = _source(sources)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from tusk.config.base import Part
+from tusk.names import as_url
 
 Fit = Literal["letterbox", "centre-crop", "random-crop", "pad", "tiles"]
 Contrast = Literal["own", "full", "flat"]
@@ -44,7 +45,7 @@ class DataConfig(Part):
     def sources(self) -> tuple[str, ...]:
         """The source, or all of them where there are several; none where tusk makes the images."""
         many = self.source if isinstance(self.source, tuple) else () if self.source is None else (self.source,)
-        return tuple(map(str, many))
+        return tuple(as_url(str(one)) or str(one) for one in many)
 
     @property
     def source_words(self) -> str:

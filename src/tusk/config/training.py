@@ -49,8 +49,9 @@ class TrainingConfig(Part):
     """Checkpoints at multiples of this many steps are kept, beside the last and the best; 0 for none."""
     evaluate_every: Count = 500
     """Steps between two validations."""
-    workers: CountOrNone = 0
-    """Processes that load images ahead; 0 loads them in the training's own."""
+    workers: CountOrNone | None = None
+    """Processes that load images ahead, for each process that trains; 0 loads them in the training's own. None: 0 on
+    the CPU, which they would take from the training, and up to 8 for each GPU."""
     learning_rate: Positive = 1e-3
     learning_rate_shape: Literal["constant", "one-cycle"] = "constant"
     learning_rate_rise: Fraction = 0.3
@@ -86,6 +87,12 @@ class TrainingConfig(Part):
     """How many of the latest descriptors are kept for k-means and for the prototypes' loss beside the batch's own."""
     alternate: bool = True
     """Train network and prototypes in turns (the paper); otherwise both in one step, as in its ablation."""
+    precision: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Of the U-Nets, where nearly all of the arithmetic is; scores, descriptors, prototypes and losses are always
+    float32. `auto` is bfloat16 on GPUs that have it, and float32 elsewhere."""
+    recompute: bool = False
+    """Compute the maps inside the U-Nets once more for their gradients instead of keeping them: much less memory, and
+    about a third more time."""
     compile: bool = False
     """Let torch compile encoder and decoder: a minute at the start, then faster steps where a compiler is at hand."""
     clip: Positive = 10.0

@@ -95,6 +95,12 @@ def read_picture(
         return _decoded(image, smallest_side)
 
 
+def decode_picture(content: bytes, name: str, *, smallest_side: int | None = None) -> Picture:
+    """The same for a file that was read already; `name` is what faults call it."""
+    with _opened(Path(name), content) as image:
+        return _decoded(image, smallest_side)
+
+
 def read_frames(
     path: str | Path, frames: Sequence[int], use: Callable[[int, Picture], Result]
 ) -> list[Result | DataError]:

@@ -20,6 +20,7 @@ import torch
 import torch.utils.data
 
 from tusk.data.dataset import Dataset, Int64Array, UInt8Array
+from tusk.data.shards.order import windowed
 from tusk.errors import DataError, UsageError, UserError
 
 # Keeps the order of images apart from whatever else draws numbers from (seed, n).
@@ -34,6 +35,10 @@ class Batch:
     indices: torch.Tensor  # (B,), int64: which images of the dataset they are
     position: int  # how many batches came before this one
 
+    def pin_memory(self) -> Batch:
+        """In memory that a GPU can read by itself, while this process goes on."""
+        return Batch(self.images.pin_memory(), self.indices, self.position)
+
 
 @dataclass(frozen=True)
 class Order:
@@ -44,6 +49,7 @@ class Order:
     seed: int
     rank: int = 0
     world: int = 1
+    shards: tuple[int, ...] = ()  # their sizes, where the images lie in shards: then shuffled within a window
 
     def indices(self, position: int) -> Int64Array:
         """(batch / world,): the images of this process in batch `position`."""
@@ -53,7 +59,10 @@ class Order:
         chosen = np.empty(share, np.int64)
         for epoch in np.unique(epochs):
             here = epochs == epoch
-            chosen[here] = _epoch_order(self.images, self.seed, int(epoch))[places[here]]
+            if self.shards:
+                chosen[here] = windowed(places[here], self.shards, self.seed, int(epoch))
+            else:
+                chosen[here] = _epoch_order(self.images, self.seed, int(epoch))[places[here]]
         return chosen
 
 
@@ -69,6 +78,7 @@ class Loader(Iterator[Batch]):
 
     batch: images per step, over all processes; each of the `world` processes gets batch / world of them.
     workers: processes that read ahead; 0 reads in this one. The bytes are the same for any number.
+    pinned: the images lie where a GPU reads them by itself.
     position: how many batches were given so far; a loader made with an old one's position goes on where that stopped.
     """
 
@@ -82,6 +92,7 @@ class Loader(Iterator[Batch]):
         position: int = 0,
         rank: int = 0,
         world: int = 1,
+        pinned: bool = False,
     ) -> None:
         if not 0 <= rank < world:
             raise UsageError(f"rank {rank}", f"is not one of {world} processes", f"give 0 to {world - 1}")
@@ -97,10 +108,11 @@ class Loader(Iterator[Batch]):
         # because DataLoader would otherwise draw from torch's global one, and so change what the caller draws next.
         self._batches: Iterator[Batch | _Failure] = iter(
             torch.utils.data.DataLoader(
-                _Batches(dataset, Order(len(dataset), batch, seed, rank, world)),
+                _Batches(dataset, Order(len(dataset), batch, seed, rank, world, shard_sizes(dataset))),
                 batch_size=None,
                 sampler=itertools.count(position),
                 num_workers=workers,
+                pin_memory=pinned,
                 collate_fn=_unchanged,
                 generator=torch.Generator(),
             )
@@ -134,6 +146,17 @@ class Loader(Iterator[Batch]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def shard_sizes(dataset: Dataset) -> tuple[int, ...]:
+    """Those of a dataset of shards, framed or not; none for any other."""
+    while hasattr(dataset, "original"):
+        inner: Dataset = dataset.original
+        if len(inner) != len(dataset):
+            return ()  # cut to a number
+        dataset = inner
+    sizes: tuple[int, ...] = getattr(dataset, "shard_sizes", ())
+    return sizes
 
 
 @dataclass(frozen=True)

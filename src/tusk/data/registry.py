@@ -179,9 +179,18 @@ def check_data(data: DataConfig) -> None:
 
 def _open_packed(request: Request) -> Dataset:
     from tusk.data.packed import PackedDataset
+    from tusk.data.shards.dataset import ShardDataset, is_shards
+
+    if is_shards(request.source):
+        return ShardDataset(str(request.source))
 
     return PackedDataset(Path(str(request.source)))
 
 
 def is_packed(source: str | None) -> bool:
-    return source is not None and Path(source).suffix in (".h5", ".hdf5") and Path(source).is_file()
+    """One HDF5 file, or a folder of shards, here or behind a URL."""
+    from tusk.data.shards.dataset import is_shards
+
+    if source is not None and Path(source).suffix in (".h5", ".hdf5"):
+        return Path(source).is_file()
+    return is_shards(source)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tusk.data.images import SUFFIXES, is_image
+from tusk.data.remote import is_url, mirror
 from tusk.errors import DataError, UsageError
 from tusk.folders import holds_results, results_around
+from tusk.names import as_url
 
 Sources = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -145,6 +147,10 @@ def files_in_lines(lines: Iterable[str]) -> Source:
 
 
 def _one(source: str, without: Path | None) -> Source:
+    if is_url(source):
+        url = as_url(source) or source
+        found = _one(str(mirror(url, lambda name: Path(name).suffix.lower() in SUFFIXES)), without)
+        return replace(found, name=name_of(url))
     path = _located(source)
     name = name_of(source)
     if path.is_dir():

@@ -34,9 +34,8 @@ def encode_picture(network: Network, config: Config, image: OneImage) -> Encodin
     data = config.data
     picture, name = to_picture(image, 0, None if data.fit == "tiles" else 2 * data.size)
     fitted = fit_picture(picture, name, data, config.model.multiple)
-    pixels = torch.from_numpy(fitted.pixels[None]).permute(0, 3, 1, 2)  # (1, 3, H, W)
-    device = next(network.parameters()).device
-    encoding = network.eval().encode(pixels.to(device, torch.float32) / 255)
+    pixels = torch.from_numpy(fitted.pixels[None]).to(network.device).permute(0, 3, 1, 2)  # (1, 3, H, W)
+    encoding = network.eval().encode(pixels.float() / 255)
     points = encoding.keypoints
     xy, inside = fitted.to_original(network.to_image(points.xy)[0].double().cpu().numpy())
     kept = inside & points.found[0].cpu().numpy()  # (K,)

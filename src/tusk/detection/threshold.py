@@ -33,7 +33,7 @@ _BATCH = 8  # images
 
 def least_gain(network: Network, images: Tensor, settings: DetectionSettings) -> float:
     """images (N, 3, H, W), uint8, that objects are found in -> `gain_threshold` of the keypoints in them."""
-    device = next(network.parameters()).device
+    device = network.device
     every, gain = settings.every_keypoint(), []
     if (config := network.config).background != "none":
         height, width = (-(-side // config.stride) for side in images.shape[-2:])

@@ -70,7 +70,7 @@ class Job:
 
     def detect(self, images: Tensor) -> BatchDetections:
         """images (B, 3, H, W) in [0, 1]."""
-        device = next(self.model.network.parameters()).device
+        device = self.model.network.device
         found = detect_batch(self.model.network, images.to(device), self.settings)
         found.check_numbers()
         return found if self.naming is None else apply_to_batch(found, self.naming, compact=True)

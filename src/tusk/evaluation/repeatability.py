@@ -52,13 +52,14 @@ def repeatability(
     side = max(height, width)
     for start in range(0, len(images), _BATCH):
         part = slice(start, start + _BATCH)
-        view = images[part].float() / 255
-        warp = sample_warp(WARP, len(view), generator)
+        view = images[part].to(network.device).float() / 255
+        warp = sample_warp(WARP, len(view), generator, view.device)
         again = detect_batch(network, warp.images(view), settings.every_keypoint(), skip_unused_gain=True)
-        back = warp.source_points(again.xy, height, width)  # (B, K, 2)
-        usable = found[part] & _well_inside(warp.points(xy[part], height, width), height, width)
-        anywhere = torch.rand(back.shape, generator=generator) * back.new_tensor([width, height])
-        for own, counts, other, chance, there in zip(xy[part], usable, back, anywhere, again.found, strict=True):
+        back = warp.source_points(again.xy, height, width).cpu()  # (B, K, 2)
+        moved = warp.points(xy[part].to(view.device), height, width).cpu()
+        usable = found[part] & _well_inside(moved, height, width)
+        anywhere = torch.rand(back.shape, generator=generator, device="cpu") * back.new_tensor([width, height])
+        for own, counts, other, chance, there in zip(xy[part], usable, back, anywhere, again.found.cpu(), strict=True):
             here = own[counts].numpy()
             near = match_distances(here, other[there].numpy(), _TOLERANCE * side)
             apart += near

@@ -25,6 +25,10 @@ class ThinPlateSpline:
         moved: Tensor = bent + points @ self.affine[:, 1:] + self.affine[:, :1]
         return moved
 
+    def to(self, device: torch.device | str) -> ThinPlateSpline:
+        """The same on another device."""
+        return ThinPlateSpline(self.centres.to(device), self.kernel.to(device), self.affine.to(device))
+
     def __getitem__(self, part: slice) -> ThinPlateSpline:
         return ThinPlateSpline(self.centres[part], self.kernel[part], self.affine[part])
 

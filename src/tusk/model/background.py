@@ -37,8 +37,9 @@ class Background(nn.Module):
         """colour_logit (3,)."""
         self.logit.copy_(colour_logit[:, None, None].expand_as(self.logit))
 
-    def forward(self, thumbnail: Tensor | None, size: tuple[int, int]) -> Tensor:
+    def forward(self, thumbnail: Tensor | None, size: tuple[int, int], device: torch.device) -> Tensor:
         """thumbnail (B, 3, 4, 4) as `make_thumbnail` gives it, None for the mean light -> (B or 1, 3, H, W)."""
+        del device  # it is where its weights are
         if self.light is None:
             return torch.sigmoid(self.logit)[None].expand(-1, -1, *size)
         logit = F.interpolate(self.logit[None], size, mode="bilinear", align_corners=False)
@@ -54,9 +55,10 @@ class FlatBackground(nn.Module):
     def start_at(self, colour_logit: Tensor) -> None:
         """It does not depend on the images."""
 
-    def forward(self, thumbnail: Tensor | None, size: tuple[int, int]) -> Tensor:
-        """-> (1, 3, H, W), on the device of the thumbnail."""
-        return torch.full((1, 3, *size), LEVEL, device=None if thumbnail is None else thumbnail.device)
+    def forward(self, thumbnail: Tensor | None, size: tuple[int, int], device: torch.device) -> Tensor:
+        """-> (1, 3, H, W), the same for any thumbnail."""
+        del thumbnail
+        return torch.full((1, 3, *size), LEVEL, device=device)
 
 
 def make_background(kind: Kind) -> Background | FlatBackground | None:

@@ -81,7 +81,7 @@ class CanvasDecoder(nn.Module):
         every = sums[:, 3:] + 1  # (B, 1, H, W)
         colour = sums[:, :3]
         if self.background is not None:
-            colour = colour + self.background(thumbnail, (height, width))
+            colour = colour + self.background(thumbnail, (height, width), colour.device)
         cover = 1 - 1 / every
         if not layers:
             return Decoded(colour / every, cover=cover)

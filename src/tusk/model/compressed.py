@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -191,11 +192,12 @@ def decode_layers(
     column_profile = gaussian_profile(x, size[1], variance).gather(1, columns[0].rows())
     carried = (descriptors * score[..., None]).flatten(0, 1)  # (N, C)
     small = carried[:, :, None, None] * (row_profile[:, :, None] * column_profile[:, None])[:, None]
-    return _run(unet, small, canvases)
+    result: Tensor = unet.last(unet.mixed(partial(_trunk, unet), small, canvases))  # (N, outputs, H, W)
+    return result
 
 
-def _run(unet: UNet, x: Tensor, canvases: list[Canvas]) -> Tensor:
-    """`unet.forward` with the first levels of the way down on canvases: x (N, C, size, size) -> (N, outputs, H, W)."""
+def _trunk(unet: UNet, x: Tensor, canvases: list[Canvas]) -> Tensor:
+    """`unet.trunk` with the first levels of the way down on canvases: x (N, C, size, size) -> (N, width, H, W)."""
     skips: list[Tensor] = []
     for level, block in enumerate(unet.down[:-1]):
         assert isinstance(block, DoubleConv)
@@ -216,8 +218,7 @@ def _run(unet: UNet, x: Tensor, canvases: list[Canvas]) -> Tensor:
         skip = F.conv2d(skip, beside, block.conv1.bias, padding=1)
         x = canvases[level].put_back(skip, onto=x) if level < len(canvases) else x.add_(skip)
         x = block.after_first(x)
-    result: Tensor = unet.last(x)  # (N, outputs, H, W)
-    return result
+    return x
 
 
 def _double_conv(block: DoubleConv, x: Tensor, shares: Tensor) -> Tensor:

@@ -168,7 +168,7 @@ class Decoder(nn.Module):
             # A pixel that no layer covers stays black.
             return Decoded(colour / weight.clamp_min(torch.finfo(weight.dtype).tiny), cover=(weight > 0).to(weight))
         every = weight + 1  # the background's logit is 0
-        return Decoded((colour + self.background(thumbnail, whole)) / every, cover=weight / every)
+        return Decoded((colour + self.background(thumbnail, whole, colour.device)) / every, cover=weight / every)
 
     def _blend(self, rgb: Tensor, logit: Tensor, inside: Tensor | None, thumbnail: Tensor | None) -> Decoded:
         """rgb (B, K, 3, H, W), alpha logits (B, K, 1, H, W) -> the image: softmax of alpha over the layers.
@@ -181,7 +181,7 @@ class Decoder(nn.Module):
             # The background is one more layer, whose logit is 0 everywhere.
             alpha = torch.cat([logit, torch.zeros_like(logit[:, :1])], 1).softmax(1)
             layers, behind = alpha[:, :-1], alpha[:, -1]
-            base = behind * self.background(thumbnail, (logit.shape[-2], logit.shape[-1]))  # (B, 3, H, W)
+            base = behind * self.background(thumbnail, (logit.shape[-2], logit.shape[-1]), logit.device)  # (B, 3, H, W)
             return Decoded((layers * rgb).sum(1) + base, rgb, layers, layers.sum(1))
         if inside is not None:
             # A pixel that no layer covers stays black.

@@ -88,6 +88,11 @@ class Network(nn.Module):
                 *size, config.decode, config.layer_window, config.background, tint=config.layer_base_colour
             )
 
+    @property
+    def device(self) -> torch.device:
+        """Where it lies, and its images have to."""
+        return self.prototypes.weight.device
+
     def forward(
         self,
         image: Tensor,
@@ -218,7 +223,7 @@ class Network(nn.Module):
         if self.decoder.background is None:
             return None
         height, width = image.shape[-2:]
-        behind: Tensor = self.decoder.background(make_thumbnail(image), self._padded(height, width))
+        behind: Tensor = self.decoder.background(make_thumbnail(image), self._padded(height, width), image.device)
         return behind[..., :height, :width]
 
     def to_image(self, xy: Tensor) -> Tensor:

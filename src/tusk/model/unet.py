@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 Padding = Literal["zeros", "replicate"]
 Norm = Literal["group", "channel"]
@@ -84,13 +87,28 @@ class UNet(nn.Module):
         self.last = nn.Conv2d(width, outputs, 1)
         # Aligned corners, as the authors have it, stretch a map by an amount that depends on its size.
         self.align_corners = norm == "group"
+        # How training has it computed: in this type where it is not float32, and once more for the gradients.
+        self.precision: torch.dtype | None = None
+        self.recompute = False
 
     def forward(self, x: Tensor) -> Tensor:
         result: Tensor = self.last(self.trunk(x))  # (B, outputs, H, W)
         return result
 
     def trunk(self, x: Tensor) -> Tensor:
-        """All but the last convolution: (B, inputs, H, W) -> (B, width, H, W)."""
+        """All but the last convolution: (B, inputs, H, W) -> (B, width, H, W), of the type of the input."""
+        return self.mixed(self._trunk, x)
+
+    def mixed(self, compute: Callable[..., Tensor], x: Tensor, *others: Any) -> Tensor:
+        """`compute(x, *others)` in the precision that is set; the result is of the type of x again."""
+        again = self.recompute and torch.is_grad_enabled()
+        run = partial(checkpoint, compute, use_reentrant=False) if again else compute
+        if self.precision is None:
+            return run(x, *others)
+        with torch.autocast(x.device.type, self.precision):
+            return run(x, *others).to(x.dtype)
+
+    def _trunk(self, x: Tensor) -> Tensor:
         skips: list[Tensor] = []
         for block in self.down[:-1]:
             x = block(x)  # (B, width * 2**level, H / 2**level, W / 2**level)

@@ -70,7 +70,7 @@ def make_page(
     """Nothing here draws from torch's random numbers: a training that writes pages is the same as one that does not."""
     network, config, sample = subject.network, subject.config, images.sample
     raw = predict(network, sample, _SHOWN, subject.settings)
-    centres = network.prototypes.centres().detach()
+    centres = network.prototypes.centres().detach().cpu()
     predictions, named = raw, plain_types(config.model.types, centres)
     if subject.naming is not None:
         predictions, named = name_predictions(raw, subject.naming, centres)

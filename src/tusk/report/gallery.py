@@ -84,12 +84,12 @@ def decode_alone(network: Network, centres: Tensor, score: float, side: int, who
     canvas = -(-max(side, round(room)) // step) * step
     centre = canvas / 2 - 0.5
     pictures: list[UInt8Array] = []
-    for part in centres.split(_PART):
-        xy = network.to_map(torch.full((len(part), 1, 2), centre))
-        ones = torch.ones(xy.shape[:2])
+    for part in centres.to(network.device).split(_PART):
+        xy = network.to_map(torch.full((len(part), 1, 2), centre, device=network.device))
+        ones = torch.ones(xy.shape[:2], device=xy.device)
         radius = None if config.sizes is None else ones * side / 3 / config.stride  # the thing fills most of the crop
         points = Keypoints(xy, ones * score, ones > 0, radius)
         with eval_mode(network):
             decoded = network.decode(points, part[:, None], (canvas, canvas)).reconstruction
-        pictures += [crop(to_bytes(picture.numpy()), centre, centre, side) for picture in decoded]
+        pictures += [crop(to_bytes(picture.cpu().numpy()), centre, centre, side) for picture in decoded]
     return pictures

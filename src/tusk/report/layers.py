@@ -64,12 +64,12 @@ def take_apart(network: Network, predictions: Predictions) -> list[LayeredImage]
 
 
 def _apart(network: Network, sample: Sample, index: int, settings: DetectionSettings) -> LayeredImage:
-    image = sample.images[index : index + 1].float() / 255
+    image = sample.images[index : index + 1].to(network.device).float() / 255
     found = detect_batch(network, image, settings)
     own = found.labels()
     assert found.layer_rgb is not None and found.layer_alpha is not None and own is not None
-    rgb, alpha, labels = found.layer_rgb[0], found.layer_alpha[0], found.type[0].tolist()
-    owner = own[0].numpy()  # (H, W): 0 the background, else 1 + the layer
+    rgb, alpha, labels = found.layer_rgb[0].cpu(), found.layer_alpha[0].cpu(), found.type[0].tolist()
+    owner = own[0].cpu().numpy()  # (H, W): 0 the background, else 1 + the layer
     colours = np.array([_BEHIND, *_layer_colours(labels, network.config.types)], np.uint8)
     layers = []
     for number in range(min(_MOST_LAYERS, len(labels))):
@@ -79,7 +79,7 @@ def _apart(network: Network, sample: Sample, index: int, settings: DetectionSett
     truth = sample.truths[index] if sample.truths else None
     return LayeredImage(
         image=np.ascontiguousarray(sample.images[index].permute(1, 2, 0).numpy()),
-        reconstruction=to_bytes(found.reconstruction[0].numpy()),
+        reconstruction=to_bytes(found.reconstruction[0].cpu().numpy()),
         mask=colours[owner],
         true_mask=None if truth is None or truth.mask is None else _drawn(truth.mask),
         layers=tuple(layers),

@@ -21,7 +21,7 @@ _BATCH = 25  # images
 
 @dataclass(frozen=True)
 class Predictions:
-    """The K slots of N images, and the maps of the first S of them."""
+    """The K slots of N images, and the maps of the first S of them; all on the CPU."""
 
     sample: Sample
     settings: DetectionSettings
@@ -58,18 +58,18 @@ def predict(network: Network, sample: Sample, shown: int, settings: DetectionSet
     errors, overlaps, score_maps, reconstructions, masks, bare = [], [], [], [], [], []
     limits = Limits()
     for start in range(0, len(sample), _BATCH):
-        images = sample.images[start : start + _BATCH].float() / 255
+        images = sample.images[start : start + _BATCH].to(network.device).float() / 255
         detections = detect_batch(network, images, settings)
         detections.check_numbers()
         for name, values in points.items():
-            values.append(getattr(detections, name))
-        errors.append((detections.reconstruction - images).square().mean((1, 2, 3)))
+            values.append(getattr(detections, name).cpu())
+        errors.append((detections.reconstruction - images).square().mean((1, 2, 3)).cpu())
         overlaps.append(_overlap(detections.layer_alpha, len(images)))
         bare.append(_on_background(network, images, detections))
         wanted = max(0, shown - start)
-        score_maps.append(detections.score_map[:wanted, 0])
-        reconstructions.append(detections.reconstruction[:wanted])
-        labels = detections.labels()
+        score_maps.append(detections.score_map[:wanted, 0].cpu())
+        reconstructions.append(detections.reconstruction[:wanted].cpu())
+        labels = None if (found := detections.labels()) is None else found.cpu()
         limits += _limits(network, detections, labels, settings)
         masks.append(None if labels is None else labels[:wanted])
     joined = {name: join_slots(values) for name, values in points.items()}
@@ -100,9 +100,9 @@ def _limits(
     config, total = network.config, Limits()
     height, width = detections.score_map.shape[-2:]
     room = most_peaks(height, width, config.window_on_map(settings.window))
-    for image, kept in enumerate(detections.kept):
+    for image, kept in enumerate(detections.kept.cpu()):
         full = bool(detections.full[image]) and settings.keypoints < room
-        areas = torch.zeros(0, dtype=torch.int64)
+        areas = torch.zeros(0, dtype=torch.int64, device="cpu")
         if labels is not None:
             areas = torch.bincount(labels[image].flatten(), minlength=len(kept) + 1)[1:][kept]
         total += Limits(
@@ -110,7 +110,7 @@ def _limits(
             at_limit=int(full),
             limit=(settings.keypoints, settings.keypoints) if full else (0, 0),
             points=int(kept.sum()),
-            crowded=count_crowded(detections.xy[image][kept].double().numpy(), settings.window / 2),
+            crowded=count_crowded(detections.xy[image].cpu()[kept].double().numpy(), settings.window / 2),
             masks=int((areas > 0).sum()),
             small=count_small(areas.numpy(), config.stride),
             visible=2.0 * config.stride,
@@ -129,12 +129,12 @@ def _on_background(network: Network, images: Tensor, detections: BatchDetections
     if background is None:
         return None
     residual = background_residual(images, background, network.config.stride)
-    return on_background(residual, network.to_map(detections.xy)) & detections.found
+    return (on_background(residual, network.to_map(detections.xy)) & detections.found).cpu()
 
 
 def _overlap(alpha: Tensor | None, images: int) -> Tensor:
     """(B, K, 1, H, W) -> (B,): the mean over pixels of what the layers beside the strongest one have."""
     if alpha is None or alpha.shape[1] < 2:
-        return torch.zeros(images)
+        return torch.zeros(images, device="cpu")
     first, second = alpha[:, :, 0].topk(2, dim=1).values.unbind(1)  # (B, H, W) each
-    return (first * second).mean((1, 2))
+    return (first * second).mean((1, 2)).cpu()

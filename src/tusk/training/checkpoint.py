@@ -161,8 +161,10 @@ def trainer_tensors(trainer: Trainer) -> dict[str, Tensor]:
     for label, optimiser in _optimisers(trainer):
         for place, parameter in enumerate(optimiser.param_groups[0]["params"]):
             for name, value in optimiser.state.get(parameter, {}).items():
-                tensors[f"{label}/{place}/{name}"] = torch.as_tensor(value)
+                tensors[f"{label}/{place}/{name}"] = torch.as_tensor(value, device="cpu")
     tensors["generator"] = trainer.generator.get_state()
+    for name, value in trainer.scaler.state_dict().items():  # nothing, but with float16
+        tensors[f"scaler/{name}"] = torch.tensor(float(value), device="cpu")
     for loss_name, loss in trainer.losses.items():
         tensors |= {f"losses/{loss_name}/{name}": value for name, value in loss.state().items()}
     if len(trainer.memory):
@@ -188,10 +190,15 @@ def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
                     name: value if name == "step" else value.to(parameter.device) for name, value in state.items()
                 }
     trainer.generator.set_state(tensors["generator"])
+    fresh = trainer.scaler.state_dict()
+    if fresh and "scaler/scale" in tensors:
+        scaler = {name: type(value)(tensors[f"scaler/{name}"].item()) for name, value in fresh.items()}
+        trainer.scaler.load_state_dict(scaler)
     for loss_name, loss in trainer.losses.items():
         for name, value in loss.state().items():
             value.copy_(tensors[f"losses/{loss_name}/{name}"])
-    trainer.memory.replace(*(tensors.get(name) for name in ("memory", "memory_groups", "memory_patches")))
+    kept = (tensors.get(name) for name in ("memory", "memory_groups", "memory_patches"))
+    trainer.memory.replace(*(None if value is None else value.to(trainer.device) for value in kept))
 
 
 def _of_network(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

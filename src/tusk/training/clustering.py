@@ -27,6 +27,10 @@ class Clusters:
     centres: Tensor  # (M, C) of unit length
     group: Tensor  # (N,) the number of each one's cluster
 
+    def to(self, device: torch.device | str) -> Clusters:
+        """The same on another device."""
+        return Clusters(self.centres.to(device), self.group.to(device))
+
 
 def kmeans_clusters(descriptors: Tensor, types: int, seed: int, restarts: int = 10) -> Clusters:
     """(N, C) -> the best of several k-means runs.
@@ -39,10 +43,10 @@ def kmeans_clusters(descriptors: Tensor, types: int, seed: int, restarts: int = 
     found = min(types, len(descriptors))
     with threadpool_limits(1):  # with several threads the sums, and so the centres, differ from run to run
         fitted = KMeans(found, n_init=restarts, random_state=seed).fit(descriptors.cpu().numpy())
-    centres = torch.as_tensor(fitted.cluster_centers_, dtype=descriptors.dtype)
+    centres = torch.as_tensor(fitted.cluster_centers_, dtype=descriptors.dtype, device="cpu")
     if found < types:
         generator = torch.Generator().manual_seed(seed)
-        centres = torch.cat([centres, torch.randn(types - found, centres.shape[1], generator=generator)])
+        centres = torch.cat([centres, torch.randn(types - found, centres.shape[1], generator=generator, device="cpu")])
     group = torch.as_tensor(fitted.labels_, device=descriptors.device).long()
     return Clusters(F.normalize(centres, dim=-1).to(descriptors.device), group)
 

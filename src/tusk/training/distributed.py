@@ -2,7 +2,8 @@
 
     torchrun --nproc-per-node 2 -m tusk train photos/ ...
 
-Every process holds the same network and draws the same random numbers; each works on its own part of every batch.
+Every process holds the same network and draws the same random numbers; each works on its own part of every batch, on a
+device of its own. Tensors on GPUs go through NCCL, all others, and whatever is no tensor, through gloo.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ class Ranks:
         """Whether the flag is set on any process."""
         if self.world == 1:
             return flag
-        value = torch.tensor([float(flag)])
+        value = torch.tensor([float(flag)], device="cpu")
         dist.all_reduce(value)
         return bool(value.item() > 0)
 
@@ -151,8 +152,11 @@ class _SumOverRanks(torch.autograd.Function):
         return summed
 
 
-def join_ranks() -> Ranks:
-    """Join the other processes where torchrun started this one; otherwise there is only this."""
+def join_ranks(device: torch.device | None = None) -> Ranks:
+    """Join the other processes where torchrun started this one; otherwise there is only this.
+
+    device: where the tensors lie that they will exchange; by default on the CPU.
+    """
     if not several_processes():
         return Ranks()
     words = os.environ["WORLD_SIZE"]
@@ -165,13 +169,18 @@ def join_ranks() -> Ranks:
     # DistributedDataParallel imports it, and its functions keep the group of that moment as a default: then the group,
     # and gloo's threads with it, would outlive `leave_ranks`. Before there is one, the default is None.
     importlib.import_module("torch.distributed.nn.functional")
-    backend = "nccl" if torch.cuda.is_available() else "gloo"
+    backend = backend_for(device)
     store, rank, world = next(iter(dist.rendezvous("env://", timeout=timedelta(minutes=10))))  # type: ignore[attr-defined]
     # torchrun may keep one store over its restarts: names of their own keep a new process from reading the address of
     # one that was killed.
     store = dist.PrefixStore(f"attempt-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)  # type: ignore[attr-defined]
     dist.init_process_group(backend, store=store, rank=rank, world_size=world, timeout=timedelta(minutes=10))
     return Ranks(dist.get_rank(), dist.get_world_size())
+
+
+def backend_for(device: torch.device | None) -> str:
+    """NCCL knows tensors on GPUs alone, and a flag or a text does not lie there: so both are joined."""
+    return "gloo" if device is None or device.type != "cuda" else "cpu:gloo,cuda:nccl"
 
 
 def leave_ranks(*, together: bool) -> None:

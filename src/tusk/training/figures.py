@@ -33,7 +33,7 @@ def task_figures(
 def _detect(network: Network, config: Config, images: Tensor) -> Iterator[BatchDetections]:
     settings = settings_from(config)
     for part in images.split(_BATCH):
-        yield detect_batch(network, part.float() / 255, settings, skip_unused_gain=True)
+        yield detect_batch(network, part.to(network.device).float() / 255, settings, skip_unused_gain=True)
 
 
 def _points(
@@ -44,11 +44,11 @@ def _points(
     if any(truth.points is None or truth.classes is None or truth.boxes is None for truth in truths):
         return {}
     detections = list(_detect(network, config, images))
-    kept = join_slots([part.kept for part in detections]).numpy()
-    xy = join_slots([part.xy for part in detections]).numpy()
+    kept = join_slots([part.kept for part in detections]).cpu().numpy()
+    xy = join_slots([part.xy for part in detections]).cpu().numpy()
     figures = localisation_figures(
         np.where(kept[..., None], xy, -1e6),  # what is no detection is nowhere near
-        join_slots([part.type for part in detections]).numpy(),
+        join_slots([part.type for part in detections]).cpu().numpy(),
         [truth.points for truth in truths if truth.points is not None],
         [truth.classes for truth in truths if truth.classes is not None],
         type_count=config.model.types,

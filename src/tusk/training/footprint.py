@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 
-from tusk.config import Config
+import torch
+
+from tusk.config import Config, ModelConfig
 from tusk.detection.footprint import FLOAT, detection_bytes
-from tusk.machine_memory import check_fits
-from tusk.model.footprint import decoder_values, encoder_values, layer_pixels, map_pixels, weight_count
+from tusk.device import CPU
+from tusk.machine_memory import Memory, check_fits
+from tusk.model.footprint import decoder_values, encoder_values, layer_pixels, map_pixels, unet_values, weight_count
 
 _BASE = 480 << 20  # Python, torch and its kernels for gradients, before any image
 _COPIES = 4  # of every weight: itself, its gradient and Adam's two averages
@@ -33,6 +36,11 @@ def training_bytes(config: Config, world: int = 1, *, validation: bool = True) -
     pixels = map_pixels(model, size)
     encoder = images * (encoder_values(model, size) + _LOSS_MAPS * model.channels * pixels)
     decoder = shown * decoder_values(model, size, model.keypoints)
+    if training.recompute:  # what the U-Nets keep is there for one of them at a time
+        largest = max(images * pixels, shown * layer_pixels(model, size) * _layers(model))
+        encoder -= images * pixels * unet_values(model, padded=model.padding == "replicate")
+        decoder -= shown * layer_pixels(model, size) * _layers(model) * unet_values(model)
+        encoder += largest * unet_values(model)
     widest = images * pixels
     if model.decode == "layers" and model.sizes is None:
         if layer_pixels(model, size) == pixels:
@@ -51,7 +59,12 @@ def training_bytes(config: Config, world: int = 1, *, validation: bool = True) -
     return max(step, between + FLOAT * _COPIES * weight_count(model))
 
 
-def check_memory(config: Config, world: int = 1) -> str:
+def _layers(model: ModelConfig) -> int:
+    """How many maps the decoder's U-Net works through for an image."""
+    return 0 if model.sizes is not None else model.keypoints if model.decode == "layers" else 1
+
+
+def check_memory(config: Config, world: int = 1, device: torch.device = CPU) -> str:
     """In words what a training takes; a UserError where it cannot fit in what is free."""
     here = os.environ.get("LOCAL_WORLD_SIZE", "")  # processes on this machine
     processes = int(here) if here.isdecimal() else world
@@ -63,4 +76,7 @@ def check_memory(config: Config, world: int = 1) -> str:
     else:
         what, lower = "data.size", "lower it, or model.width or model.keypoints"
     value = {"training.batch": training.batch, "training.micro_batch": training.micro_batch}.get(what, config.data.size)
-    return check_fits(need, f"{what} {value}", lower, processes)
+    if device.type != "cuda":
+        return check_fits(need, f"{what} {value}", lower, processes)
+    free, total = torch.cuda.mem_get_info(device)
+    return check_fits(need, f"{what} {value}", lower, memory=Memory(total, free), where=f" on {device}")

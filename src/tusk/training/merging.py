@@ -89,7 +89,7 @@ def _ordered(group: npt.NDArray[np.integer], nearest: npt.NDArray[np.int64], siz
 def _two_views(network: Network, config: Config, images: Tensor, seed: int) -> tuple[Tensor, Tensor, FloatArray]:
     """Descriptors (n, C) of the things in the images, of the same ones in warped views, and their sizes (n,)."""
     generator = torch.Generator().manual_seed(seed)
-    device = next(network.parameters()).device
+    device = network.device
     settings, first, second, sizes = settings_from(config), [], [], []
     for part in images.split(_PART):
         shown = part.to(device, torch.float32) / 255

@@ -88,7 +88,8 @@ class PrototypeTraining:
                 return spectral_clusters(descriptors, types, seed, even=even, patches=patches)
             return kmeans_clusters(descriptors, types, training.seed)
 
-        found: Clusters = self.ranks.broadcast(clusters)
+        # By way of the CPU: what is on the main process's device is not on the others'.
+        found: Clusters = self.ranks.broadcast(lambda: clusters().to("cpu")).to(self.prototypes.weight.device)
         if self.config.losses.pseudo_labels.is_used():  # nothing else needs them
             self.memory.groups = found.group
         with torch.no_grad():
@@ -109,9 +110,9 @@ class PrototypeTraining:
         now = self.prototypes.unit().detach()
 
         def restarted() -> Tensor:
-            return restart_dead_prototypes(now, self.memory.latest(), self.config.training.seed, least)
+            return restart_dead_prototypes(now, self.memory.latest(), self.config.training.seed, least).cpu()
 
-        wanted = self.ranks.broadcast(restarted)
+        wanted = self.ranks.broadcast(restarted).to(now.device)
         changed = (wanted != now).any(-1)  # (M,)
         if not bool(changed.any()):
             return

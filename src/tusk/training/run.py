@@ -7,6 +7,7 @@ tusk train --resume runs/train/photos                                   # go on 
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
@@ -23,7 +24,8 @@ from tusk.data.dataset import Dataset, Truth
 from tusk.data.loader import Loader
 from tusk.detection.settings import settings_from
 from tusk.detection.threshold import least_gain
-from tusk.errors import StoppedError
+from tusk.device import CPU, Place
+from tusk.errors import StoppedError, UserError
 from tusk.interrupts import StopSignals, stop_signals
 from tusk.model.network import Network
 from tusk.model.storage import StoredModel, save_model
@@ -40,6 +42,7 @@ from tusk.training.validation import ValidationFigures, validate
 _VALIDATED_ON = 200  # images
 _COUNTED = 100  # of them for the least gain of an object
 _LOG_EVERY = 10
+_MOST_WORKERS = 8  # for a GPU
 _ROLLBACKS = 3
 _STEPS_WAITED = 3  # times as long as the slowest step so far: then a step that was asked to stop ends unfinished
 
@@ -57,6 +60,9 @@ def sample_validation_images(dataset: Dataset, count: int = _VALIDATED_ON) -> Va
     """Images from all over a dataset: neighbours may be tiles of one picture."""
     count = min(count, len(dataset))
     places = [place * len(dataset) // count for place in range(count)]
+    original = getattr(dataset, "original", dataset)
+    if hasattr(original, "sample_places"):  # of millions, those that are near at hand
+        places = original.sample_places(count).tolist()
     pixels = np.stack([dataset.image(index) for index in places])
     truths = tuple(truth for truth in map(dataset.truth, places) if truth is not None)
     return ValidationImages(torch.from_numpy(pixels).permute(0, 3, 1, 2), truths, len(dataset.class_names))
@@ -91,10 +97,11 @@ class Run:
     tensorboard: bool = False
     write_page: WritePage | None = None  # after every validation; it must change neither the network nor random numbers
     verdict: str | None = None  # what the last page says in one sentence
+    device: torch.device = CPU  # of this process
 
     def train(self, *, resume: bool) -> Path:
         """Train to the end; -> the model file."""
-        trainer = Trainer(self.config, self.ranks)
+        trainer = Trainer(self.config, self.ranks, self.device)
         checkpoints = Checkpoints(self.folder / "checkpoints", self._config_text(), self.config.training.keep_every)
         seconds, rollbacks = 0.0, 0
         if resume and self.ranks.broadcast(lambda: checkpoints.manifest() is not None):
@@ -119,6 +126,8 @@ class Run:
                 try:
                     with stop.limited(_STEPS_WAITED * slowest):
                         report = trainer.train_step(next(loader).images, progress)
+                except torch.OutOfMemoryError as error:
+                    raise no_room(self.config, self.device) from error
                 except NotFiniteError as error:
                     rollbacks += 1
                     if rollbacks > _ROLLBACKS:
@@ -166,10 +175,11 @@ class Run:
             self.dataset,
             batch=training.batch // 2,
             seed=training.seed,
-            workers=training.workers,
+            workers=loading_workers(training.workers, self.device),
             position=trainer.step,
             rank=self.ranks.rank,
             world=self.ranks.world,
+            pinned=self.device.type == "cuda",
         )
 
     def _after_step(
@@ -273,7 +283,7 @@ class Run:
         self.show.say(f"Types: {len(merged.members)} clusters merged to {types} by what holds across views.")
         model = self.config.model.model_copy(update={"types": types, "prototypes": merged.members})
         config = self.config.model_copy(update={"model": model})
-        other = Network(model).to(next(network.parameters()).device)
+        other = Network(model).to(network.device)
         other.load_state_dict(network.state_dict())
         return other, config, merged.tree
 
@@ -284,6 +294,24 @@ class Run:
         every = max(1, len(self.validation.images) // _COUNTED)
         least = least_gain(network, self.validation.images[::every], settings_from(self.config))
         return float(f"{least:.4g}") if np.isfinite(least) else None
+
+
+def no_room(config: Config, device: torch.device) -> UserError:
+    """What to do where a GPU has not the memory that a step turned out to need."""
+    training = config.training
+    part = training.micro_batch or training.batch
+    why = f"a step with {part} images at once does not fit into the memory of {device}"
+    return UserError("training.batch", why, "set training.micro_batch, or training.recompute, and go on with --resume")
+
+
+def loading_workers(asked: int | None, device: torch.device) -> int:
+    """Processes that load images for one that trains on this device."""
+    if asked is not None:
+        return asked
+    if device.type == "cpu":
+        return 0
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(_MOST_WORKERS, max(1, cores // Place.here().local_world - 1))
 
 
 def _in_use(network: Network) -> Network:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from rich.console import Console
 
 from tusk.config import Config
 from tusk.data.dataset import Dataset
 from tusk.data.listing import FileList, compare, list_files, read_list
 from tusk.data.registry import check_data, open_dataset, request_for
+from tusk.data.remote import is_url
 from tusk.data.sources import name_of
+from tusk.device import CPU, device_words, use_device
 from tusk.errors import DataError, UsageError
 from tusk.folders import make_folder, new_folder
 from tusk.interrupts import end_in_peace
@@ -31,6 +36,7 @@ from tusk.training.seeds import store_seeds, stored_seeds, train_seeds
 
 _COMMAND = "command.txt"  # in a run's folder
 _LAUNCH = "launch.txt"  # there too: which start of torchrun made it
+_SEEN_WITHIN = 20.0  # seconds: a folder on a network shows a new file a little later elsewhere
 _OTHER_IMAGES = 1_000_003  # added to the seed: images for validation are others than those of the training
 
 
@@ -47,6 +53,7 @@ class Job:
     resume: bool = False
     notes: tuple[str, ...] = ()  # said before it starts
     preview: bytes | None = None  # a picture of what was decided, where something was
+    device: torch.device = CPU  # of this process
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,8 @@ def resumed_job(folder: Path, command: str, *, tensorboard: bool = False) -> Job
 
 def run_job(job: Job, pages: Pages, *, quiet: bool = False) -> tuple[StoredModel, Path | None]:
     """Train to the end -> the model and its file; other processes than the main one have no file."""
-    ranks, folder = join_ranks(), None
+    use_device(job.device)
+    ranks, folder = join_ranks(job.device), None
     try:
         show = ProgressDisplay(Console(stderr=True), quiet=quiet or not ranks.is_main)
         # Whatever can be refused is refused before a folder is made, and on all processes where it is on one.
@@ -97,9 +105,11 @@ def run_job(job: Job, pages: Pages, *, quiet: bool = False) -> tuple[StoredModel
             ranks.together(_refuse_unlike)
         folder, resume = ranks.broadcast(lambda: (job.folder, True) if job.resume else _begin(job, data.files))
         job = replace(job, folder=folder, resume=resume)
+        _check_shared(folder, ranks)
         show.say(f"Results go to {folder}")
         if resume:
             ranks.broadcast(lambda: _check_pictures(folder, data.files, show.say))
+        show.say(_runs_on(job, ranks))
         for note in job.notes:
             show.say(note)
         if ranks.is_main:
@@ -136,8 +146,36 @@ def _prepare(job: Job, ranks: Ranks) -> tuple[Opened, str]:
     if pairs % ranks.world:
         why = f"{pairs} pairs of views cannot be shared out equally to {ranks.world} processes"
         raise UsageError("training.batch", why, f"give a multiple of {2 * ranks.world}")
-    memory = check_memory(config, ranks.world)
+    memory = check_memory(config, ranks.world, job.device)
     return _open(config), memory
+
+
+def _runs_on(job: Job, ranks: Ranks) -> str:
+    """Where it trains, in words."""
+    words = f"Training on {device_words(job.device)}"
+    return words if ranks.world == 1 else f"{words}, the first of {ranks.world} processes"
+
+
+def _check_shared(folder: Path, ranks: Ranks) -> None:
+    """Refuse to begin where other processes do not see what the main one writes: to resume or to roll back, all read
+    the checkpoints."""
+    written = ranks.broadcast(lambda: (folder / "config.yaml").read_text(encoding="utf-8"))
+
+    def look() -> None:
+        until = time.monotonic() + _SEEN_WITHIN
+        while True:
+            try:
+                if (folder / "config.yaml").read_text(encoding="utf-8") == written:
+                    return
+            except OSError:
+                pass  # it is not there, or not yet
+            if time.monotonic() > until:
+                why = f"process {ranks.rank} on {socket.gethostname()} does not see what the first process wrote there"
+                fix = "give --out a folder that all machines share, by the same path on each"
+                raise UsageError(str(folder), why, fix)
+            time.sleep(0.2)
+
+    ranks.together(look)
 
 
 def _refuse_unlike() -> None:
@@ -171,7 +209,9 @@ def _one(job: Job, data: Opened, pages: Pages, ranks: Ranks, show: ProgressDispl
     config = job.config
     images = sample_validation_images(data.unseen)
     page = pages(job, data.unseen, images)
-    run = Run(config, job.folder, data.training, images, show, job.command, ranks, job.tensorboard, page)
+    run = Run(
+        config, job.folder, data.training, images, show, job.command, ranks, job.tensorboard, page, device=job.device
+    )
     path = run.train(resume=job.resume)
     if run.verdict is not None:
         verdicts[config.training.seed] = run.verdict
@@ -195,7 +235,8 @@ def _run_name(config: Config) -> str:
 def _absolute(source: Any) -> Any:
     """A path, or several of them, so that they mean the same in any current folder."""
     if source is None or isinstance(source, str | os.PathLike):
-        return None if source is None else Path(source).expanduser().absolute()
+        url = source is not None and is_url(str(source))
+        return source if source is None or url else Path(source).expanduser().absolute()
     return type(source)(_absolute(one) for one in source)
 
 

@@ -22,6 +22,7 @@ from tusk.errors import UsageError, UserError
 from tusk.geometry.warp import Warp, sample_warp
 from tusk.model.decoder import Decoder
 from tusk.model.network import seeded_network
+from tusk.model.unet import UNet
 from tusk.training.distributed import Ranks
 from tusk.training.memory import DescriptorMemory
 from tusk.training.objective import Objective, StepKeypoints
@@ -45,11 +46,11 @@ class StepReport:
 class Trainer:
     """A network in training: everything that a step reads or changes, and nothing else."""
 
-    def __init__(self, config: Config, ranks: Ranks | None = None, device: str = "cpu") -> None:
+    def __init__(self, config: Config, ranks: Ranks | None = None, device: torch.device | str = "cpu") -> None:
         training = config.training
         self.config = config
         self.ranks = ranks or Ranks()
-        self.device = device
+        self.device = torch.device(device)
         self.network = seeded_network(config.model, training.seed).to(device).train()
         # All random numbers of training come from here. Every process draws the same ones, for the whole batch.
         self.generator = torch.Generator().manual_seed(training.seed)
@@ -59,12 +60,20 @@ class Trainer:
         self.progress_before = -1.0
         self.rate_factor = 1.0  # lowered when a run had to be rolled back
 
+        self.precision = precision_of(training.precision, self.device)
+        for part in self.network.modules():
+            if isinstance(part, UNet):
+                part.precision = None if self.precision is torch.float32 else self.precision
+                part.recompute = training.recompute
+        # Gradients of float16 vanish where they are small: they are computed of a multiple of the loss.
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision is torch.float16)
+
         self.network.prototypes.requires_grad_(False)  # not DistributedDataParallel's business
         objective = Objective(self.network, config, self.ranks, self.memory).to(device)
         self.losses = objective.losses
         self.objective: nn.Module = objective
         if training.compile:
-            if device == "cpu" and shutil.which(os.environ.get("CXX", "g++")) is None:
+            if self.device.type == "cpu" and shutil.which(os.environ.get("CXX", "g++")) is None:
                 raise UsageError("training.compile", "no C++ compiler was found", "install g++, or leave it out")
             # In place, so that the names of the weights stay as they are.
             self.network.encoder.compile()
@@ -102,7 +111,8 @@ class Trainer:
         for group in self.network_optimiser.param_groups:
             group["lr"] = learning_rate(training, progress) * self.rate_factor
 
-        first = images.to(self.device, self.body[0].dtype).div_(255)  # (n, 3, H, W)
+        # As bytes to the device, and numbers there: a quarter of the way between memories.
+        first = images.to(self.device, non_blocking=True).to(self.body[0].dtype).div_(255)  # (n, 3, H, W)
         pairs = len(first) * self.ranks.world
         own = self.ranks.part(pairs)
         if self.step == 0 and training.start_at_mean:
@@ -154,24 +164,36 @@ class Trainer:
                 loss = torch.stack(list(terms.values())).sum() * share
                 if single_stage and bool(found.is_valid.any()):
                     loss = loss + share * self.prototypes.loss(found.descriptors[found.is_valid])
-                values = {name: float(term.detach()) for name, term in terms.items()}
+                # In one copy: each waits until the device has come so far.
+                numbers = torch.stack([term.detach() for term in terms.values()]).tolist()
+                values = dict(zip(terms, numbers, strict=True))
                 # Before the gradient: torch's own code crashes on locations that are not numbers.
                 self._refuse(next((name for name, value in values.items() if not math.isfinite(value)), None))
-                loss.backward()
+                self.scaler.scale(loss).backward()
             for name, value in values.items():
                 losses[name] += share * value
             described.append(found)
-        means = self.ranks.mean(torch.tensor(list(losses.values()), dtype=torch.float64))
+        means = self.ranks.mean(torch.tensor(list(losses.values()), dtype=torch.float64, device="cpu"))
         losses = dict(zip(losses, means.tolist(), strict=True))
-        norm = nn.utils.clip_grad_norm_(self.body, training.clip)
-        self._refuse(None if bool(torch.isfinite(norm)) else "gradient")
-        self.network_optimiser.step()
-        if single_stage:
-            weight = self.network.prototypes.weight
-            if weight.grad is not None:
-                weight.grad.copy_(self.ranks.mean(weight.grad))
-            self.prototype_optimiser.step()
+        self._step(single_stage=single_stage)
         return losses, StepKeypoints.joined(described)
+
+    def _step(self, *, single_stage: bool) -> None:
+        """The optimisers' steps on the gradients that are there."""
+        weight = self.network.prototypes.weight
+        optimisers = [self.network_optimiser]
+        if single_stage and weight.grad is not None:
+            weight.grad.copy_(self.ranks.mean(weight.grad))
+            optimisers.append(self.prototype_optimiser)
+        for optimiser in optimisers:
+            self.scaler.unscale_(optimiser)
+        norm = nn.utils.clip_grad_norm_(self.body, self.config.training.clip)
+        # With a scaler, a gradient may be too large for float16: then this step is left out, and the scale halved.
+        tried = self.scaler.is_enabled() and self.scaler.get_scale() > 1
+        self._refuse(None if tried or bool(torch.isfinite(norm)) else "gradient")
+        for optimiser in optimisers:
+            self.scaler.step(optimiser)
+        self.scaler.update()
 
     def _prototypes_replaced(self) -> None:
         for loss in self.losses.values():
@@ -199,6 +221,15 @@ def _compiler_fault(error: Exception) -> UsageError | None:
         return None
     why = f"torch could not compile the network ({str(error).splitlines()[0][:150]})"
     return UsageError("training.compile", why, "leave it out")
+
+
+def precision_of(asked: str, device: torch.device) -> torch.dtype:
+    """The type that the U-Nets compute in on this device."""
+    if asked != "auto":
+        return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[asked]
+    if device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
+        return torch.bfloat16
+    return torch.float32
 
 
 def learning_rate(training: TrainingConfig, progress: float) -> float:

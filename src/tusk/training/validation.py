@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -51,10 +52,10 @@ def validate(network: Network, config: Config, images: Tensor, seed: int) -> Val
     """images (N, 3, H, W), uint8; the network is left in the mode that it was in."""
     types, probability, descriptors, views, error = [], [], [], [], 0.0
     generator = torch.Generator().manual_seed(seed)
-    settings = settings_from(config)
+    settings, device = settings_from(config), network.device
     with torch.no_grad(), eval_mode(network):
         for start in range(0, len(images), _PART):
-            part = images[start : start + _PART].float() / 255
+            part = images[start : start + _PART].to(device).float() / 255
             detections = detect_batch(network, part, settings, skip_unused_gain=True)
             types.append(detections.type[detections.kept])
             probability.append(detections.probability[detections.kept])
@@ -98,12 +99,12 @@ def two_view_agreement(first: Tensor, second: Tensor) -> float:
     """
     if len(first) == 0 or first.shape[1] == 1:
         return 0.0
-    information = -float(mutual_information_loss(joint_types(first.double(), second.double())))
-    return max(0.0, information / float(torch.tensor(float(first.shape[1])).log()))
+    information = -float(mutual_information_loss(joint_types(first.cpu().double(), second.cpu().double())))
+    return max(0.0, information / math.log(first.shape[1]))
 
 
 def _two_views(network: Network, config: Config, images: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    warp = sample_warp(config.training.second_warp, len(images), generator)
+    warp = sample_warp(config.training.second_warp, len(images), generator, images.device)
     encoding = network.encode(torch.cat([images, warp.images(images)]))
     views = two_views(network, encoding, warp, images.shape)
     return views.types(network)

@@ -85,8 +85,19 @@ class Framing:
             pixels = to_full_contrast(pixels)
         elif self.contrast == "flat":
             pixels, bars = flatten_background(pixels), GREY
-        whole = Image.fromarray(pixels)  # a copy: once, however many tiles are cut out of it
         shape = shape or (self.size, self.size)
+        height, width = pixels.shape[:2]
+        if len(placements) == 1 and not self.grey and shape == (height, width):
+            one = placements[0]
+            box = picture.box(one.left, one.top, one.width, one.height)
+            if list(box) == [0, 0, width, height] and (one.column, one.row, one.columns, one.rows) == (
+                0,
+                0,
+                width,
+                height,
+            ):
+                return [pixels]  # it has the size already
+        whole = Image.fromarray(pixels)  # a copy: once, however many tiles are cut out of it
         images: list[UInt8Array] = []
         for one in placements:
             box = picture.box(one.left, one.top, one.width, one.height)

@@ -23,6 +23,13 @@ class OfFiles(Protocol):
     def picture_file(self, index: int) -> Path: ...
 
 
+@runtime_checkable
+class OfPictures(Protocol):
+    """A dataset whose images are pictures that can be decoded at a smaller size."""
+
+    def picture(self, index: int, smallest_side: int | None) -> Picture: ...
+
+
 class Framed:
     """Every image of a dataset as (size, size, 3); the truth moves along.
 
@@ -32,6 +39,10 @@ class Framed:
 
     def __init__(self, dataset: Dataset, framing: Framing, seed: int = 0) -> None:
         self.original, self.framing, self.seed = dataset, framing, seed
+        # Asked once: to compare a dataset with a protocol takes as long as to decode a thumbnail.
+        self._of_files = dataset if isinstance(dataset, OfFiles) else None
+        self._of_pictures = dataset if isinstance(dataset, OfPictures) else None
+        self._placed: tuple[tuple[int, int], Placement] | None = None  # of the last size, where chance has no say
         self._last = -1, (0, 0)  # an image, its width and height: mostly its truth is asked for next
 
     @property
@@ -46,8 +57,10 @@ class Framed:
         return len(self.original)
 
     def image(self, index: int) -> UInt8Array:
-        if isinstance(self.original, OfFiles):
-            picture = read_picture(self.original.picture_file(index), smallest_side=self.framing.smallest_side)
+        if self._of_files is not None:
+            picture = read_picture(self._of_files.picture_file(index), smallest_side=self.framing.smallest_side)
+        elif self._of_pictures is not None:
+            picture = self._of_pictures.picture(index, self.framing.smallest_side)
         else:
             pixels = self.original.image(index)
             picture = Picture(pixels, pixels.shape[1], pixels.shape[0])
@@ -72,10 +85,14 @@ class Framed:
 
     def placement(self, index: int, width: int, height: int) -> Placement:
         """Where image `index`, of that size, lies in the square."""
+        if self._placed is not None and self._placed[0] == (width, height):
+            return self._placed[1]
         placements = self.framing.places(width, height, np.random.default_rng((self.seed, index % len(self))))
         if len(placements) > 1:
             why = f"{len(placements)} tiles of {self.framing.size} pixels would come out of {width}x{height}"
             raise UsageError("data.fit", f"{why}, but its truth cannot be cut", "use tiles with a folder of pictures")
+        if self.framing.fit != "random-crop":
+            self._placed = (width, height), placements[0]
         return placements[0]
 
     def _size(self, index: int, mask: UInt8Array | None) -> tuple[int, int]:
@@ -85,8 +102,8 @@ class Framed:
         last, size = self._last
         if last == index:
             return size
-        if isinstance(self.original, OfFiles):
-            return image_size(self.original.picture_file(index))
+        if self._of_files is not None:
+            return image_size(self._of_files.picture_file(index))
         height, width = self.original.image(index).shape[:2]
         return width, height
 
