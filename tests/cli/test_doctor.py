@@ -41,7 +41,7 @@ def test_json_and_faults(capsys, monkeypatch):
     from tusk.cli.main import main
 
     monkeypatch.setattr(
-        tusk.cli.selftest, "run_self_tests", lambda: [Outcome("training", False, "It broke: repair it.")]
+        tusk.cli.selftest, "run_self_tests", lambda _: [Outcome("training", False, "It broke: repair it.")]
     )
     monkeypatch.setattr(tusk.cli.machine, "usable_cores", lambda: 0)
     with pytest.raises(SystemExit) as stop:

@@ -37,7 +37,7 @@ class Background(nn.Module):
         """colour_logit (3,)."""
         self.logit.copy_(colour_logit[:, None, None].expand_as(self.logit))
 
-    def forward(self, thumbnail: Tensor | None, size: tuple[int, int], device: torch.device) -> Tensor:
+    def forward(self, thumbnail: Tensor | None, size: tuple[int, int], device: torch.device | None = None) -> Tensor:
         """thumbnail (B, 3, 4, 4) as `make_thumbnail` gives it, None for the mean light -> (B or 1, 3, H, W)."""
         del device  # it is where its weights are
         if self.light is None:
