@@ -18,14 +18,21 @@ _UNSAFE = re.compile('[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff<>:"|?*\\\\]')
 def file_places(pictures: Sequence[str], ending: str) -> list[Path]:
     """Pictures' names -> relative paths, a.png -> a.txt for the ending '.txt'; where two pictures would have one and
     the same, a.png.txt. A name with characters that not every system takes is told from others by a checksum."""
-    bare = [
-        _portable(path_inside(str(Path(name).with_suffix("")) if Path(name).name else name, "")) for name in pictures
-    ]
-    often = Counter(str(path).casefold() for path in bare)
+    bare = [_portable(path_inside(str(Path(name).with_suffix("")), "")) for name in pictures]
+    whole = [_portable(path_inside(name, "")) for name in pictures]
+    once = _once(bare)
+    places = [short if alone else path for short, path, alone in zip(bare, whole, once, strict=True)]
+    # a.png and A.PNG are one file on many systems.
     return [
-        _ended(path if often[str(path).casefold()] == 1 else _portable(path_inside(name, "")), ending)
-        for name, path in zip(pictures, bare, strict=True)
+        _ended(place if alone else place.with_name(f"{place.name}~{_checksum(name)}"), ending)
+        for place, name, alone in zip(places, pictures, _once(places), strict=True)
     ]
+
+
+def _once(places: Sequence[Path]) -> list[bool]:
+    """Whether each is told from all others by more than small and capital letters."""
+    often = Counter(str(place).casefold() for place in places)
+    return [often[str(place).casefold()] == 1 for place in places]
 
 
 def _ended(path: Path, ending: str) -> Path:
@@ -39,4 +46,8 @@ def _portable(path: Path) -> Path:
 
 def _piece(name: str) -> str:
     safe = _UNSAFE.sub("_", name).rstrip(". ") or "_"
-    return safe if safe == name else f"{safe}~{hashlib.sha256(os.fsencode(name)).hexdigest()[:8]}"
+    return safe if safe == name else f"{safe}~{_checksum(name)}"
+
+
+def _checksum(name: str) -> str:
+    return hashlib.sha256(os.fsencode(name)).hexdigest()[:8]

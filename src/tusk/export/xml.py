@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from tusk.io import atomic_write
 from tusk.names import as_text
 
-# What XML 1.0 cannot hold in any form.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What XML 1.0 cannot hold in any form, and a carriage return, which readers take for a line end.
+_FORBIDDEN = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def xml_text(text: str) -> str:
@@ -26,9 +26,9 @@ def add(above: Element, tag: str, text: object = None, **attributes: object) -> 
     return element
 
 
-def write_xml(path: Path, root: Element) -> None:
+def write_xml(path: Path, root: Element, *, declaration: bool = True) -> None:
     indent(root)
-    atomic_write(path, tostring(root, "utf-8", xml_declaration=True) + b"\n")
+    atomic_write(path, tostring(root, "utf-8", xml_declaration=declaration) + b"\n")
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -41,7 +41,7 @@ def write(found: Found, folder: Path) -> Path:
         labels = add(view, tag, name=tool, toName="image")
         for name, colour in zip(found.classes, type_colours(len(found.classes)), strict=True):
             add(labels, "Label", value=name, background="#{:02x}{:02x}{:02x}".format(*colour))
-    write_xml(folder / "interface.xml", view)
+    write_xml(folder / "interface.xml", view, declaration=False)  # it is pasted into a form
     return path
 
 
