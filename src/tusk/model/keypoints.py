@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tusk.config.model import most_peaks as most_peaks
 from tusk.errors import UsageError
 from tusk.geometry.blobs import suppress_by_size
 from tusk.geometry.sampling import sample_bilinear
@@ -30,12 +31,6 @@ class Keypoints:
         """Those of a part of the images."""
         radius = None if self.radius is None else self.radius[part]
         return Keypoints(self.xy[part], self.score[part], self.found[part], radius)
-
-
-def most_peaks(height: int, width: int, window: int) -> int:
-    """How many peaks of a `window` x `window` non-maximum suppression fit in a map of this size at the most."""
-    apart = window // 2 + 1
-    return -(-height // apart) * -(-width // apart)
 
 
 def find_peaks(score_map: Tensor, window: int) -> Tensor:
