@@ -31,7 +31,7 @@ VERBS = {
     "detect": "Find the things that a model has learnt in pictures: points, types, scores, masks.",
     "evaluate": "Measure a model on a dataset with known truth, beside the paper's figures.",
     "report": "Write one page about a run or model: pictures, types, curves, and how it is doing.",
-    "export": "Write what was detected for other tools: COCO, YOLO, CVAT, Label Studio, napari, TrackMate and more.",
+    "export": "Write what was detected for other tools: COCO, YOLO, CVAT, Label Studio, ONNX and more.",
     "data": "List, fetch, make and describe datasets.",
     "config": "Show the whole configuration that a preset, a YAML file and flags give together, as YAML.",
     "presets": "List the presets.",

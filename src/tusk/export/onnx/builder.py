@@ -37,7 +37,7 @@ class Builder:
         """A constant; the same one is stored once."""
         if isinstance(value, Tensor):
             value = value.detach().cpu().numpy()
-        array = np.ascontiguousarray(value, kind).reshape(np.shape(value))
+        array: npt.NDArray[Any] = np.ascontiguousarray(value, kind).reshape(np.shape(value))
         key = repr((array.dtype.str, array.shape)).encode() + array.tobytes()
         if key not in self._constants:
             self._constants[key] = f"constant_{len(self._constants)}"

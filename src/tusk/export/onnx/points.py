@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ def peaks(graph: Builder, maps: Maps, window: int) -> tuple[str, str]:
     """-> the score map (B, H*W), and the same with -1 wherever there is no peak."""
     flat = graph.reshape(maps.score, 0, -1)
     reach = window // 2
-    pool = {"kernel_shape": [window, window], "strides": [1, 1], "pads": [reach] * 4}
+    pool: dict[str, Any] = {"kernel_shape": [window, window], "strides": [1, 1], "pads": [reach] * 4}
     _, where = graph.op("MaxPool", maps.score, outputs=2, **pool)
     # The first of equal ones; ONNX counts the places of all images on.
     where = graph.reshape(where, -1)
@@ -80,7 +81,7 @@ def read_bilinear(graph: Builder, maps: Maps, values: str, xy: str) -> str:
     size = graph.op("Cast", graph.op("Concat", maps.columns, maps.rows, axis=0), to=1)
     twice = graph.op("Mul", graph.op("Add", xy, graph.number(0.5)), graph.number(2))
     grid = graph.op("Sub", graph.op("Div", twice, size), graph.number(1))
-    modes = {"mode": "bilinear", "padding_mode": "border", "align_corners": 0}
+    modes: dict[str, Any] = {"mode": "bilinear", "padding_mode": "border", "align_corners": 0}
     read = graph.op("GridSample", values, graph.unsqueeze(grid, 1), **modes)  # (B, C, 1, K)
     return str(graph.op("Transpose", graph.op("Squeeze", read, graph.whole(2)), perm=[0, 2, 1]))
 
