@@ -116,7 +116,7 @@ def test_pictures_are_detected_as_by_the_model(tmp_path):
     whole = tusk.load(tmp_path / "model.safetensors")
     export_onnx(str(tmp_path / "model.safetensors"), tmp_path / "model.onnx", {1: '=a, "b" 图'}, None, print)
     graph = tusk.load(tmp_path / "model.onnx")
-    assert graph.names == ("type 0", '=a, "b" 图', "type 2") and graph.config == whole.config
+    assert graph.names == ("type 0", '=a, "b" 图', "type 2") and graph.config.model == whole.config.model
     pictures = [np.uint8(image.transpose(1, 2, 0) * 255) for image in scenes(5, 3, (30, 90))]
     for mine, theirs in zip(whole.detect(pictures, min_gain=-np.inf), graph.detect(pictures), strict=True):
         assert (mine.source, mine.width, mine.height, mine.limit) == (

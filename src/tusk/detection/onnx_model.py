@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationError
 
-from tusk.config import Config
-from tusk.config.model import most_peaks
+from tusk.config.data import DataConfig
+from tusk.config.detection import DetectionConfig
+from tusk.config.model import ModelConfig, most_peaks
+from tusk.config.renames import upgrade
 from tusk.data.framing import FittedPicture, Frame, Placement, fit_picture
 from tusk.detection.detections import Detections
 from tusk.detection.inputs import OneImage, each, is_one, to_picture
@@ -24,6 +26,15 @@ from tusk.errors import DataError, UsageError, UserError, shortened
 
 Float32Array = npt.NDArray[np.float32]
 _BATCH = 8
+
+
+@dataclass(frozen=True)
+class UseConfig:
+    """What use needs of a model's configuration. The whole one has the losses, and those need torch."""
+
+    data: DataConfig
+    model: ModelConfig
+    detection: DetectionConfig
 
 
 @dataclass(frozen=True)
@@ -185,7 +196,7 @@ def _threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _metadata(path: Path, stored: dict[str, str]) -> tuple[Config, tuple[str, ...], int]:
+def _metadata(path: Path, stored: dict[str, str]) -> tuple[UseConfig, tuple[str, ...], int]:
     """Configuration, names of the types and number of keypoints."""
     fix = "use a file that 'tusk export' wrote"
     if stored.get("format") != FORMAT:
@@ -193,7 +204,12 @@ def _metadata(path: Path, stored: dict[str, str]) -> tuple[Config, tuple[str, ..
     if stored.get("version") != str(VERSION):
         raise DataError(str(path), f"its format '{shortened(stored.get('version', ''))}' is not known", "upgrade tusk")
     try:
-        config = Config.from_stored(json.loads(stored["config"]))
+        values, _ = upgrade(json.loads(stored["config"]))
+        config = UseConfig(
+            DataConfig.model_validate(values["data"]),
+            ModelConfig.model_validate(values["model"]),
+            DetectionConfig.model_validate(values["detection"]),
+        )
         names, keypoints = json.loads(stored["names"]), int(stored["keypoints"])
         if keypoints < 1 or len(names) != config.model.types:
             raise ValueError("names")
