@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tusk import datasets
-    from tusk.api.model import Model, list_models, load
+    from tusk.api.loading import load
+    from tusk.api.model import Model, list_models
     from tusk.api.training import train
     from tusk.detection.detections import Detections
 

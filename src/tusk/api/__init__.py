@@ -17,7 +17,8 @@ _HOMES = {
     "Figures": "tusk.evaluation.results",
     "Model": "tusk.api.model",
     "list_models": "tusk.api.model",
-    "load": "tusk.api.model",
+    "OnnxModel": "tusk.detection.onnx_model",
+    "load": "tusk.api.loading",
     "train": "tusk.api.training",
 }
 __all__ = sorted(_HOMES)

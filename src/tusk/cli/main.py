@@ -33,6 +33,7 @@ VERBS = {
     "names": "Name, merge, split and hide the types of a model; what is said holds for all other verbs.",
     "evaluate": "Measure a model on a dataset with known truth, beside the paper's figures.",
     "report": "Write one page about a run or model: pictures, types, curves, and how it is doing.",
+    "export": "Write what was detected for other tools: COCO, YOLO, CVAT, Label Studio, ONNX and more.",
     "data": "List, fetch, make and describe datasets.",
     "config": "Show the whole configuration that a preset, a YAML file and flags give together, as YAML.",
     "presets": "List the presets.",

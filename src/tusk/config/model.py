@@ -105,3 +105,9 @@ class ModelConfig(Part):
         if self.background != "none" and self.decode != "layers":
             raise ValueError("background needs decode 'layers'")
         return self
+
+
+def most_peaks(height: int, width: int, window: int) -> int:
+    """How many peaks of a `window` x `window` non-maximum suppression fit in a map of this size at the most."""
+    apart = window // 2 + 1
+    return -(-height // apart) * -(-width // apart)

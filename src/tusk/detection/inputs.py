@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-from torch import Tensor
 
 from tusk.data.images import Picture, read_picture
 from tusk.data.tones import to_eight_bits, to_rgb
 from tusk.errors import DataError
 
-OneImage = str | os.PathLike[str] | npt.NDArray[Any] | Image.Image | Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
+
+OneImage: TypeAlias = "str | os.PathLike[str] | npt.NDArray[Any] | Image.Image | Tensor"
 _SHAPES = "an array is (H, W), (H, W, 3) or (H, W, 4), a tensor (H, W), (1, H, W) or (3, H, W), many have a first axis"
 
 
 def is_one(images: OneImage | Iterable[OneImage]) -> bool:
     """Whether this is a single picture, and not several."""
-    if isinstance(images, np.ndarray | Tensor):
+    if isinstance(images, np.ndarray) or _is_tensor(images):
         return images.ndim < 4
     return isinstance(images, str | os.PathLike | Image.Image)
+
+
+def _is_tensor(value: object) -> TypeGuard[Tensor]:
+    """Without importing torch, which takes seconds: who has a tensor has it imported."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def each(images: OneImage | Iterable[OneImage]) -> Iterator[OneImage]:
@@ -49,7 +58,7 @@ def to_picture(image: OneImage, number: int, smallest_side: int | None) -> tuple
     if isinstance(image, Image.Image):
         pixels = to_rgb(image)
         name = str(getattr(image, "filename", "") or name)
-    elif isinstance(image, Tensor):
+    elif _is_tensor(image):
         values = image.detach().cpu()
         values = values.float() if values.is_floating_point() else values  # numpy knows no bfloat16
         # Tensors have their channels first.

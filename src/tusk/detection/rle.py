@@ -34,3 +34,28 @@ def packed(counts: list[int]) -> str:
             if done:
                 break
     return "".join(letters)
+
+
+def unpacked(text: str) -> list[int]:
+    """The run lengths that `packed` was given."""
+    counts: list[int] = []
+    number = shift = 0
+    for letter in text:
+        group = ord(letter) - 48
+        number |= (group & 31) << shift
+        shift += 5
+        if group & 32:
+            continue
+        if group & 16:
+            number -= 1 << shift
+        counts.append(number + counts[-2] if len(counts) > 2 else number)
+        number = shift = 0
+    return counts
+
+
+def mask_from(counts: list[int], height: int, width: int) -> BoolArray:
+    """The mask that `run_lengths` was given; ValueError where the runs do not fill it."""
+    flat = np.repeat(np.arange(len(counts)) % 2 == 1, counts)
+    if flat.size != height * width:
+        raise ValueError(f"runs of {flat.size} pixels do not fill {width} x {height}")
+    return flat.reshape(width, height).T

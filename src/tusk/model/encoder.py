@@ -62,9 +62,14 @@ class Encoder(nn.Module):
         # convolutions would hardly notice a pale thing.
         difference = (image - LEVEL) / (2 * THRESHOLD)
         trunk = self.unet.trunk(F.pixel_unshuffle(difference, self.stride))  # (B, width, H/s, W/s)
-        least, most = (self._log_radius(size) for size in self.sizes)
-        log_radius = self.radius_head(trunk).clamp(least - _BEYOND, most + _BEYOND)
+        log_radius = self.radius_head(trunk).clamp(*self.log_radius_range())
         return self.unet.last(trunk), torch.sigmoid(self.head(trunk)), log_radius.exp()
+
+    def log_radius_range(self) -> tuple[float, float]:
+        """Where sizes are learnt: the least and the largest that there can be, as the logarithm of a radius."""
+        assert self.sizes is not None
+        least, most = (self._log_radius(size) for size in self.sizes)
+        return least - _BEYOND, most + _BEYOND
 
     def _log_radius(self, size: float) -> float:
         return math.log(size / 2 / self.stride)

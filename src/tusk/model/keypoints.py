@@ -8,13 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tusk.config.model import most_peaks as most_peaks
 from tusk.errors import UsageError
 from tusk.geometry.blobs import suppress_by_size
 from tusk.geometry.sampling import sample_bilinear
 
 LEAST_SCORE = 0.01  # of a thing: below it there is nothing, not even a weak one
-_CANDIDATES = 3  # times the keypoints asked for, before those that overlap a better one are left out
-_AROUND = 5  # side of the window of the soft-argmax around a sized keypoint, in pixels of the map
+CANDIDATES = 3  # times the keypoints asked for, before those that overlap a better one are left out
+AROUND = 5  # side of the window of the soft-argmax around a sized keypoint, in pixels of the map
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,6 @@ class Keypoints:
         """Those of a part of the images."""
         radius = None if self.radius is None else self.radius[part]
         return Keypoints(self.xy[part], self.score[part], self.found[part], radius)
-
-
-def most_peaks(height: int, width: int, window: int) -> int:
-    """How many peaks of a `window` x `window` non-maximum suppression fit in a map of this size at the most."""
-    apart = window // 2 + 1
-    return -(-height // apart) * -(-width // apart)
 
 
 def find_peaks(score_map: Tensor, window: int) -> Tensor:
@@ -101,7 +96,7 @@ def extract_sized_keypoints(
     width = score_map.shape[-1]
     with torch.no_grad():
         flat = score_map.flatten(1)  # (B, H*W)
-        candidates = min(_CANDIDATES * count, flat.shape[1])
+        candidates = min(CANDIDATES * count, flat.shape[1])
         value, index = torch.where(find_peaks(score_map, window), flat, -1.0).topk(candidates)  # (B, N) each
         places = torch.stack([index % width, index // width], -1).to(flat.dtype)  # (B, N, 2)
         radius = radius_map.flatten(1).gather(1, index)
@@ -114,7 +109,7 @@ def extract_sized_keypoints(
         found, learnt = value >= 0, order < candidates
         places, radius = places.gather(1, order[..., None].expand(-1, -1, 2)), radius.gather(1, order)
         index = index.gather(1, order.clamp_max(candidates - 1))
-    xy = soft_argmax(score_map, index, _AROUND, temperature)  # (B, K, 2)
+    xy = soft_argmax(score_map, index, AROUND, temperature)  # (B, K, 2)
     xy = torch.where(learnt[..., None], xy, places)
     score, read = sample_bilinear(torch.cat([score_map, radius_map], 1), xy).unbind(-1)  # (B, K) each
     score = torch.where(learnt, score, value)

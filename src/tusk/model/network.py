@@ -25,7 +25,7 @@ from tusk.model.keypoints import Candidates, Keypoints, extract_keypoints, extra
 from tusk.model.prototypes import Prototypes
 
 _PEAKS = 6  # of blobs, for each keypoint asked for
-_CLOSENESS = 0.6  # radii: of two sized keypoints closer than this to each other one is left out; things may overlap
+CLOSENESS = 0.6  # radii: of two sized keypoints closer than this to each other one is left out; things may overlap
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Network(nn.Module):
             radius_map = radius_map[..., :rows, :columns]
             others = None if blob_candidates is None else self._blobs(image, blob_candidates, count)
             points = extract_sized_keypoints(
-                score_map, radius_map, count, window, config.temperature, _CLOSENESS, others, min_score
+                score_map, radius_map, count, window, config.temperature, CLOSENESS, others, min_score
             )
         # With sizes there are more slots than things in most images; the score of an empty one is next to nothing.
         weight = None if points.radius is None else points.score

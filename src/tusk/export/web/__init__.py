@@ -1,0 +1,1 @@
+"""A model as a static page that runs in the browser."""
