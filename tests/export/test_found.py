@@ -70,3 +70,16 @@ def test_an_unknown_format_and_a_full_folder_are_refused(tmp_path):
         export_results(tmp_path / "found", "cocoo")
     with pytest.raises(UserError, match="the folder is not empty"):
         export_results(tmp_path / "found", "coco", tmp_path / "found")
+
+
+def test_names_that_were_given_before_the_detection_are_kept(tmp_path):
+    """With names, coco.json has those, and no category for a type that was merged or hidden."""
+    every = write_folder(tmp_path / "found", masks=False)
+    path = tmp_path / "found" / "coco.json"
+    values = json.loads(path.read_text())
+    used = {one.type for picture in every for one in picture.found}
+    values["categories"] = [{"id": 1 + number, "name": f"kind {number}"} for number in sorted(used)]
+    path.write_text(json.dumps(values))
+    found = read_results(tmp_path / "found", {min(used): "cell"})
+    assert found.names[min(used)] == "cell" and found.names[max(used)] == f"kind {max(used)}"
+    assert len(found.names) == 1 + max(used)

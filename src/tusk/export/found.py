@@ -65,13 +65,16 @@ def read_results(folder: Path, names: Mapping[int, str] | None = None) -> Found:
         coco: dict[str, Any] = json.loads(path.read_bytes())
         rows = list(read_rows(folder / "detections.csv"))
         pictures = _pictures(coco, rows)
-        types = len(coco["categories"])
+        # With names, hidden and merged types have no category, and the others keep their numbers.
+        known = {int(one["id"]) - 1: str(one["name"]) for one in coco["categories"]}
+        types = 1 + max(known, default=-1)
     except FileNotFoundError as error:
         raise DataError(str(error.filename), "there is no such file", "run 'tusk detect' again") from error
     except (ValueError, KeyError, TypeError, LookupError, AttributeError, RecursionError) as error:
         why = f"it is not as 'tusk detect' wrote it ({type(error).__name__})"
         raise DataError(str(path), why, "run 'tusk detect' again") from error
-    return Found(pictures, type_names(types, names), manifest.source, f"tusk {manifest.version} {manifest.model[:12]}")
+    called = type_names(types, {**known, **(names or {})})
+    return Found(pictures, called, manifest.source, f"tusk {manifest.version} {manifest.model[:12]}")
 
 
 def _manifest(folder: Path) -> Manifest:
@@ -89,6 +92,7 @@ def _pictures(coco: Mapping[str, Any], rows: list[dict[str, Any]]) -> tuple[Reco
     """Annotations and rows of the table are in one order: the table also has instances and sizes."""
     if len(rows) != len(coco["annotations"]):
         raise ValueError("detections.csv and coco.json are of different results")
+    known = {int(one["id"]) - 1 for one in coco["categories"]}
     found: dict[int, list[Instance]] = {int(image["id"]): [] for image in coco["images"]}
     for one, row in zip(coco["annotations"], rows, strict=True):
         left, top, width, height = map(float, one["bbox"])
@@ -106,7 +110,7 @@ def _pictures(coco: Mapping[str, Any], rows: list[dict[str, Any]]) -> tuple[Reco
             area=float(one["area"]),
             mask=None if segmentation is None else str(segmentation["counts"]),
         )
-        if instance.type != row["type"] or not 0 <= instance.type < len(coco["categories"]):
+        if instance.type != row["type"] or instance.type not in known:
             raise ValueError("detections.csv and coco.json are of different results")
         found[one["image_id"]].append(instance)
     return tuple(
