@@ -29,8 +29,22 @@ SLOW = (
     "tests/training/test_trainer.py::test_a_compiled_step_is_the_same_step",
 )
 
+# Files that take long, longest first: one that began last would keep one core busy while the others have nothing to do.
+FIRST = (
+    "tests/system/test_kill_moments.py",
+    "tests/system/test_training.py",
+    "tests/system/test_torchrun.py",
+    "tests/test_readme.py",
+    "tests/system/test_detect.py",
+    "tests/system/",
+    "tests/training/",
+    "tests/cli/",
+    "tests/report/",
+)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(SLOW):
             item.add_marker("slow")
+    items.sort(key=lambda item: next((n for n, name in enumerate(FIRST) if item.nodeid.startswith(name)), len(FIRST)))

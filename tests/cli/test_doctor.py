@@ -114,8 +114,8 @@ def test_an_error_that_does_not_fall_and_points_beside_the_objects_are_faults(mo
     """Values that are numbers, but wrong ones."""
 
     class Beside:
-        def __init__(self, name):
-            self._model = load(name)
+        def __init__(self, name, device):
+            self._model = load(name, device)
 
         def detect(self, images, **settings):
             return [replace(found, xy=found.xy * 0) for found in self._model.detect(images, **settings)]

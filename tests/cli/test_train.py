@@ -139,6 +139,7 @@ def test_before_it_starts_it_says_what_it_will_see(trained, pictures, tmp_path, 
     lines = done.err.splitlines()
     assert lines[0] == "Results go to runs/train/pictures"
     reasons = "the file is empty: 1, is not a picture of a known format: 1"
+    assert lines.pop(1).startswith("Training on the CPU")
     assert lines[1].startswith(f"Pictures: 9 read; 2 skipped ({reasons})")
     assert "listed in runs/train/pictures/skipped.csv; ignored 2 frames in 1 multi-page file" in lines[1]
     assert "centre-crop" in lines[2] and "6% of the picture is cropped away" in lines[2]

@@ -31,7 +31,8 @@ def measured(monkeypatch, detect):
     monkeypatch.setattr(module, "detect_batch", batch)
     images = discs(np.array([[28.0, 36.0]]), count=50)
     xy = detect(images.float() / 255)
-    return repeatability(None, images, xy, torch.ones(xy.shape[:2], dtype=torch.bool), SETTINGS)
+    network = SimpleNamespace(device=torch.device("cpu"))
+    return repeatability(network, images, xy, torch.ones(xy.shape[:2], dtype=torch.bool), SETTINGS)
 
 
 def test_points_that_follow_the_picture_repeat(monkeypatch):

@@ -1,8 +1,9 @@
 """Run by `test_detect.py`: detects in child processes that are killed, at random and at named moments, and run again.
 
-torch is imported once, here; the children are forks. Usage: detect_kills.py MODEL PICTURES FOLDER KILLS
+Everything is imported once, here; the children are forks. Usage: detect_kills.py MODEL PICTURES FOLDER KILLS
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -11,7 +12,8 @@ import time
 from pathlib import Path
 from unittest import mock
 
-import tusk.api.model  # noqa: F401 (before the forks)
+from tests import forks
+from tests.forks import end
 from tusk.cli import main as cli
 from tusk.detection import ledger
 from tusk.export import files, results
@@ -71,29 +73,17 @@ MOMENTS = {
 
 
 def start(args, moment=None):
-    process = os.fork()
-    if process == 0:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        os.dup2(2, 1)
-        if moment is not None:
-            MOMENTS[moment]().start()
-        try:
-            cli.main(args)
-        except SystemExit as end:
-            os._exit(int(end.code or 0))
-        os._exit(0)
-    return process
-
-
-def end(process):
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    return forks.start(args, MOMENTS.get(moment, contextlib.nullcontext))
 
 
 if __name__ == "__main__":
     model, pictures, folder, kills = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
     command = ["detect", model, pictures, *sys.argv[5:], "--out"]
+    # In this process, which has imported and prepared all that its forks need after that.
+    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+        cli.main([*command, str(folder / "unbroken")])
     began = time.monotonic()
-    assert end(start([*command, str(folder / "unbroken")])) == 0
+    assert end(start([*command, str(folder / "again")])) == 0
     whole = time.monotonic() - began
     rng = random.Random(0)
     done = 0

@@ -1,16 +1,21 @@
-"""Run by `test_kill_moments.py`: trains in child processes, each of which ends itself with SIGKILL at a named moment.
+"""Run by `test_kill_moments.py`: trains in child processes, each of which ends itself with SIGKILL at a named moment;
+then one after the other that are killed at random moments. Everything is imported once, here.
 
-torch is imported once, here; the children are forks. Usage: kill_moments.py PICTURES FOLDER FLAG...
+Usage: kill_moments.py PICTURES FOLDER FLAG...
 """
 
 import contextlib
+import json
 import os
+import random
 import signal
 import sys
+import time
 from pathlib import Path
 from unittest import mock
 
 import tusk.io
+from tests import forks
 from tusk.cli import main as cli
 from tusk.data.loader import Loader
 from tusk.training import checkpoint, run
@@ -100,28 +105,54 @@ MOMENTS = {
 }
 
 
-def child(args, moment=None):
-    """-> how a fork that runs `tusk ARGS` ended: the exit code, or minus the signal."""
-    process = os.fork()
-    if process == 0:
-        with contextlib.ExitStack() as stack:
-            if moment is not None:
-                stack.enter_context(MOMENTS[moment]())
-            try:
-                cli.main(args)
-            except SystemExit as end:
-                os._exit(int(end.code or 0))
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+def ended(args, moment=None):
+    """-> how a fork that runs `tusk ARGS` ended."""
+    return forks.end(forks.start(args, MOMENTS.get(moment, contextlib.nullcontext), errors="/dev/stderr"))
+
+
+def at_named_moments(train, folder):
+    for place, moment in enumerate(MOMENTS):
+        out = str(folder / str(place))
+        code = ended([*train, "--out", out], moment)
+        assert code == -signal.SIGKILL, (moment, code)
+        code = ended(["train", "--resume", out])
+        assert code == 0, (moment, code)
+        print(f"{place}\t{moment}", flush=True)
+
+
+def at_random_moments(train, out, most):
+    """SIGKILL at up to `most` random moments, resumed each time: mid-epoch, while saving, while validating."""
+    manifest, rng, kills = out / "checkpoints" / "last.json", random.Random(0), 0
+    process = forks.start([*train, "--out", str(out)], errors="/dev/stderr")
+    while not is_done(process):
+        before = step_of(manifest)
+        # Let it get somewhere, or all kills would fall into its beginning.
+        while step_of(manifest) <= before and not (out / "model.safetensors").exists() and not is_done(process):
+            time.sleep(0.002)
+        if kills < most:
+            time.sleep(rng.uniform(0.0, 0.12))
+        if kills == most or is_done(process):
+            break
+        os.kill(process, signal.SIGKILL)
+        assert forks.end(process) in (0, -signal.SIGKILL)
+        kills += 1
+        process = forks.start(["train", "--resume", str(out)], errors="/dev/stderr")
+    assert forks.end(process) == 0
+    print(f"random\t{kills}", flush=True)
+
+
+def step_of(manifest):
+    return json.loads(manifest.read_text())["step"] if manifest.exists() else -1
+
+
+def is_done(process):
+    return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 if __name__ == "__main__":
     pictures, folder, flags = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
-    assert child(["train", pictures, *flags, "--out", str(folder / "unbroken")]) == 0
-    for place, moment in enumerate(MOMENTS):
-        out = str(folder / str(place))
-        ended = child(["train", pictures, *flags, "--out", out], moment)
-        assert ended == -signal.SIGKILL, (moment, ended)
-        ended = child(["train", "--resume", out])
-        assert ended == 0, (moment, ended)
-        print(f"{place}\t{moment}", flush=True)
+    train = ["train", pictures, *flags]
+    # In this process, which has imported and prepared all that its forks need after that.
+    cli.main([*train, "--out", str(folder / "unbroken")])
+    at_named_moments(train, folder)
+    at_random_moments(train, folder / "random", 12)

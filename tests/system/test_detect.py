@@ -39,7 +39,11 @@ def pictures(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def environment():
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    return {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path]),
+    }
 
 
 def tree(folder):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import resource
 import signal
 import subprocess
@@ -69,49 +68,6 @@ def wait_for(condition, process, seconds=60):
         time.sleep(0.005)
 
 
-def test_killed_again_and_again_it_ends_with_the_same_weights(pictures, environment, unbroken, tmp_path):
-    """SIGKILL at up to 20 random moments, resumed each time: mid-epoch, while saving, while looking."""
-    run = tmp_path / "run"
-    rng = random.Random(0)
-    process = start([pictures, *SMALL, "--out", run], environment)
-    wait_for((run / "checkpoints" / "last.json").exists, process)
-    kills = 0
-    while kills < 20:
-        time.sleep(rng.uniform(0.0, 0.12))
-        if process.poll() is not None:
-            break
-        process.kill()
-        process.communicate()
-        kills += 1
-        before = json.loads((run / "checkpoints" / "last.json").read_text())["step"]
-        process = start(["--resume", run], environment)
-        # Let it get somewhere, or the twenty kills would all fall into the imports.
-        wait_for(
-            lambda before=before, process=process: (
-                process.poll() is not None
-                or json.loads((run / "checkpoints" / "last.json").read_text())["step"] > before
-                or (run / "model.safetensors").exists()
-            ),
-            process if kills < 1 else _Alive(),
-        )
-    if process.poll() is None:
-        process.communicate(timeout=120)
-    if not (run / "model.safetensors").exists():
-        code, _, err = finish(["--resume", run], environment)
-        assert code == 0, err
-    assert kills >= 5  # how many fit into the run depends on the machine
-    assert weights(run) == weights(unbroken)
-    assert (run / "results.csv").read_text() == (unbroken / "results.csv").read_text()
-    assert (run / "metrics.jsonl").read_text() == (unbroken / "metrics.jsonl").read_text()
-
-
-class _Alive:
-    """Stands for a process that may end by itself."""
-
-    def poll(self):
-        return None
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_asked_to_stop_it_saves_and_goes_on_later(pictures, environment, unbroken, tmp_path, number):
     run = tmp_path / "run"
@@ -164,10 +120,10 @@ def children(process):
     return sorted(found)
 
 
-def test_a_process_killed_three_times_does_not_stop_the_run(pictures, environment, tmp_path):
+def test_a_process_killed_twice_does_not_stop_the_run(pictures, environment, tmp_path):
     run = tmp_path / "run"
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "3"]
-    steps = ["--training.steps", "240"]
+    steps = ["--training.steps", "150"]
     with (tmp_path / "err").open("w") as err:
         process = subprocess.Popen(
             [sys.executable, *launcher, "-m", "tusk", "train", pictures, *SMALL, *steps, "--out", run],
@@ -179,7 +135,7 @@ def test_a_process_killed_three_times_does_not_stop_the_run(pictures, environmen
         return json.loads(manifest.read_text())["step"] if manifest.exists() else 0
 
     killed = set()
-    for _ in range(3):
+    for _ in range(2):
         before = saved()
         wait_for(lambda before=before: saved() > before and len(set(children(process)) - killed) == 2, process)
         victim = max(set(children(process)) - killed)
@@ -188,7 +144,7 @@ def test_a_process_killed_three_times_does_not_stop_the_run(pictures, environmen
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 0, (tmp_path / "err").read_text()[-3000:]
     assert out.strip().splitlines()[-1] == str(run / "model.safetensors")
-    assert saved() == 240 and len(killed) == 6
+    assert saved() == 150 and len(killed) == 4
 
 
 def test_no_room_on_the_disk_keeps_the_last_good_checkpoint(pictures, environment, tmp_path):

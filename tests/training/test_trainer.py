@@ -1,5 +1,6 @@
 """The loop: it lowers the loss, is deterministic, and a batch in parts is the batch."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -163,7 +164,8 @@ for ours, theirs in zip(compiled.body, plain.body, strict=True):
     torch.testing.assert_close(ours.grad, theirs.grad, atol=1e-4, rtol=1e-3)
 """
     root = Path(__file__).parents[2]
-    done = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True)
+    environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1"}  # or it starts a process for each core
+    done = subprocess.run([sys.executable, "-c", script], cwd=root, env=environment, capture_output=True, text=True)
     # Some environments cannot compile; then it must say so in one sentence.
     refused = "tusk.errors.UsageError: training.compile: torch could not compile the network" in done.stderr
     assert done.returncode == 0 or refused, done.stderr
