@@ -14,6 +14,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 ARGUMENTS = {
     "canvases": ["--count", "40"],
     "clevr_render": ["--images", "1", "--size", "48"],
+    "detection": ["--tiny"],
     "layers": ["--tiny"],
     "loading": ["--images", "50", "--side", "200"],
     "nuclei": ["FOLDER", "--model", "mnist-hard"],
@@ -25,6 +26,7 @@ ARGUMENTS = {
 PRINTS = {
     "canvases": "image() and images(): equal",
     "clevr_render": "same bytes",
+    "detection": "fast against exact",
     "layers": "dense / windowed at K = 2: step",
     "loading": "from the cache",
     "nuclei": "1 pictures: of",
