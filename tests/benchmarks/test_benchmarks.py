@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 ARGUMENTS = {
     "canvases": ["--count", "40"],
     "clevr_render": ["--images", "1", "--size", "48"],
+    "detection": ["--tiny"],
     "layers": ["--tiny"],
     "loading": ["--images", "50", "--side", "200"],
     "naming": ["--data", "digits", "--images", "60", "--count", "20"],
@@ -31,6 +32,7 @@ ARGUMENTS = {
 PRINTS = {
     "canvases": "image() and images(): equal",
     "clevr_render": "same bytes",
+    "detection": "fast against exact",
     "layers": "dense / windowed at K = 2: step",
     "loading": "from the cache",
     "naming": "merges: ",

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from tusk.api.model import Model
 
 
-def load(name: str | os.PathLike[str], device: str = "cpu") -> Model:
+def load(name: str | os.PathLike[str], device: str = "auto") -> Model:
     """A model that comes with tusk, by its name, or one in a file or run folder that tusk saved.
 
-    device: 'cpu', 'cuda', 'cuda:1', 'mps', or 'auto' for the fastest that there is. An ONNX file that 'tusk export'
+    device: 'cpu', 'cuda', 'cuda:1', 'mps', or 'auto' for a GPU where there is one. An ONNX file that 'tusk export'
     wrote is run by onnxruntime, on the CPU and without torch: it detects only.
     """
     if os.fspath(name).endswith(".onnx"):

@@ -5,11 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from tusk.detection.local_gain import OneImage, groups_apart, local_gains
 from tusk.model.keypoints import Keypoints
 from tusk.model.network import Network, Output
 
 # Pixels that are decoded at once: with the narrow networks of use that is about 100 MB, whatever K is.
 _PIXELS_AT_ONCE = 1 << 18
+# Fewer keypoints are left out one by one, which is exact: each of many changes the statistics of the decoder's norms
+# little enough for `local_gain.py`. That costs as much as decoding the groups and so many times more.
+_FEW = 16
+_MORE = 6
 # A background's share is only known as what the layers leave of 1, and that no finer than this.
 LEAST_BEHIND = 1e-6
 
@@ -28,12 +33,38 @@ def gains(network: Network, images: Tensor, output: Output) -> Tensor:
 
 
 def _by_decoding(network: Network, images: Tensor, output: Output) -> Tensor:
-    """Plain decoding: once more for each keypoint, without its Gaussian."""
+    """Plain decoding. In which way is decided for each image alone, so that it does not depend on the others."""
+    xy = network.to_map(output.xy)  # (B, K, 2)
+    gain = torch.zeros_like(output.score)  # (B, K)
+    exact = output.found.clone()  # (B, K)
+    for one in range(len(images)):
+        number = int(output.found[one].sum())
+        if number < _FEW or not _differentiable(network):
+            continue
+        groups = groups_apart(xy[one], output.found[one])
+        if number < _MORE + len(groups):
+            continue
+        part = slice(one, one + 1)
+        points = Keypoints(xy[part], output.score[part], output.found[part])
+        gain[one] = local_gains(network, OneImage(images[part], points, output.descriptors[part]), groups)
+        exact[one] = False
+    return exact_gains(network, images, output, exact, gain)
+
+
+def _differentiable(network: Network) -> bool:
+    """Weights that were made in inference mode take part in no derivative."""
+    return not any(weight.is_inference() for weight in network.decoder.parameters())
+
+
+def exact_gains(
+    network: Network, images: Tensor, output: Output, wanted: Tensor, others: Tensor | None = None
+) -> Tensor:
+    """Once more for each keypoint that is wanted (B, K), without its Gaussian; `others`: the gains of the rest."""
     size = (images.shape[-2], images.shape[-1])
     xy = network.to_map(output.xy)  # (B, K, 2)
     whole = _error(output.reconstruction, images)  # (B,)
-    gain = torch.zeros_like(output.score)  # (B, K)
-    pairs = output.found.nonzero()  # (N, 2): image, keypoint
+    gain = torch.zeros_like(output.score) if others is None else others.clone()  # (B, K)
+    pairs = wanted.nonzero()  # (N, 2): image, keypoint
     for part in pairs.split(max(1, _PIXELS_AT_ONCE // (size[0] * size[1]))):
         image, keypoint = part.unbind(1)
         # Score and descriptor are multiplied into the map: with a score of 0 nothing is added there.

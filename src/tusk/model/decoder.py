@@ -13,7 +13,7 @@ from tusk.model.background import Kind, make_background
 from tusk.model.compressed import decode_layers
 from tusk.model.keypoints import Keypoints
 from tusk.model.splat import splat_each, splat_sum
-from tusk.model.unet import UNet
+from tusk.model.unet import ApplyNorm, UNet
 
 Mode = Literal["plain", "layers"]
 _LARGEST = 30.0  # logit of alpha: beyond it a layer is opaque in single precision
@@ -105,8 +105,7 @@ class Decoder(nn.Module):
         xy, score = points.xy, points.score
         if self.mode == "plain":
             splat = splat_sum(xy, score, descriptors, *size, variance)  # (B, C, H/s, W/s)
-            logits = F.pixel_shuffle(self.unet(splat), self.stride)  # (B, 3, H, W)
-            return Decoded(torch.sigmoid(logits))
+            return Decoded(self._unfolded(self.unet(splat)))
         whole = (size[0] * self.stride, size[1] * self.stride)
         inside = None if bool(points.found.all()) else points.found[:, :, None, None, None]  # (B, K, 1, 1, 1)
         if self.window is None or self.window // self.stride >= max(size):
@@ -119,6 +118,20 @@ class Decoder(nn.Module):
                 return self._blend_windows(windows, len(xy), whole, thumbnail)
             logits, inside = _on_canvases(windows, len(xy), whole)
         return self._blend(torch.sigmoid(logits[:, :, :3]), logits[:, :, 3:], inside, thumbnail)
+
+    def decode_sum(
+        self, points: Keypoints, descriptors: Tensor, size: tuple[int, int], variance: float, apply: ApplyNorm
+    ) -> Tensor:
+        """A plain decoder's image, (B, 3, H, W), with its norms applied in another way."""
+        splat = splat_sum(points.xy, points.score, descriptors, *size, variance)  # (B, C, H/s, W/s)
+        if not torch.is_grad_enabled():  # a quarter faster on processors, and a little less precise
+            splat = splat.contiguous(memory_format=torch.channels_last)
+        # Not called but run: what was compiled for training is for the norms as they are.
+        return self._unfolded(self.unet.forward(splat, apply))
+
+    def _unfolded(self, x: Tensor) -> Tensor:
+        """(B, 3*s*s, H/s, W/s) -> (B, 3, H, W) in [0, 1]."""
+        return torch.sigmoid(F.pixel_shuffle(x, self.stride))
 
     def _decode_windows(
         self, points: Keypoints, descriptors: Tensor, whole: tuple[int, int], variance: float

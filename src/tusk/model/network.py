@@ -23,6 +23,7 @@ from tusk.model.descriptors import DescriptorSpace, Statistics
 from tusk.model.encoder import Encoder
 from tusk.model.keypoints import Candidates, Keypoints, extract_keypoints, extract_sized_keypoints, most_peaks
 from tusk.model.prototypes import Prototypes
+from tusk.model.unet import ApplyNorm
 
 _PEAKS = 6  # of blobs, for each keypoint asked for
 CLOSENESS = 0.6  # radii: of two sized keypoints closer than this to each other one is left out; things may overlap
@@ -217,6 +218,13 @@ class Network(nn.Module):
             return decoded
         step = rows // decoded.reconstruction.shape[-2]  # 1, or the stride where it is at the map's size
         return decoded.crop(-(-height // step), -(-width // step))
+
+    def decode_sum(self, points: Keypoints, descriptors: Tensor, size: tuple[int, int], apply: ApplyNorm) -> Tensor:
+        """The image of a plain decoder, (B, 3, H, W), with its norms applied in another way."""
+        assert isinstance(self.decoder, Decoder)
+        rows, columns = (side // self.config.stride for side in self._padded(*size))
+        image = self.decoder.decode_sum(points, descriptors, (rows, columns), self.config.variance, apply)
+        return image[..., : size[0], : size[1]]
 
     def background(self, image: Tensor) -> Tensor | None:
         """image (B, 3, H, W) in [0, 1] -> the background behind its layers, (B or 1, 3, H, W), where there is one."""

@@ -13,6 +13,13 @@ from torch.utils.checkpoint import checkpoint
 
 Padding = Literal["zeros", "replicate"]
 Norm = Literal["group", "channel"]
+ApplyNorm = Callable[[nn.Module, Tensor], Tensor]  # a norm of the network and its input -> what goes on from there
+
+
+def apply_norm(norm: nn.Module, x: Tensor) -> Tensor:
+    """As the norm has it."""
+    result: Tensor = norm(x)
+    return result
 
 
 class ChannelNorm(nn.Module):
@@ -48,14 +55,14 @@ class DoubleConv(nn.Module):
         self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, padding_mode=padding)
         self.norm2 = make_norm()
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.after_first(self.conv1(x))
+    def forward(self, x: Tensor, apply: ApplyNorm = apply_norm) -> Tensor:
+        return self.after_first(self.conv1(x), apply)
 
-    def after_first(self, x: Tensor) -> Tensor:
+    def after_first(self, x: Tensor, apply: ApplyNorm = apply_norm) -> Tensor:
         """All that follows the first convolution."""
         # GroupNorm's backward needs its input, not its output: ReLU may overwrite that and save a third of the memory.
-        x = F.relu_(self.norm1(x))
-        return F.relu_(self.norm2(self.conv2(x)))
+        x = F.relu_(apply(self.norm1, x))
+        return F.relu_(apply(self.norm2, self.conv2(x)))
 
 
 class UNet(nn.Module):
@@ -91,13 +98,14 @@ class UNet(nn.Module):
         self.precision: torch.dtype | None = None
         self.recompute = False
 
-    def forward(self, x: Tensor) -> Tensor:
-        result: Tensor = self.last(self.trunk(x))  # (B, outputs, H, W)
+    def forward(self, x: Tensor, apply: ApplyNorm = apply_norm) -> Tensor:
+        """apply: how each of the norms is applied, where not as it has it."""
+        result: Tensor = self.last(self.trunk(x, apply))  # (B, outputs, H, W)
         return result
 
-    def trunk(self, x: Tensor) -> Tensor:
+    def trunk(self, x: Tensor, apply: ApplyNorm = apply_norm) -> Tensor:
         """All but the last convolution: (B, inputs, H, W) -> (B, width, H, W), of the type of the input."""
-        return self.mixed(self._trunk, x)
+        return self.mixed(self._trunk, x, apply)
 
     def mixed(self, compute: Callable[..., Tensor], x: Tensor, *others: Any) -> Tensor:
         """`compute(x, *others)` in the precision that is set; the result is of the type of x again."""
@@ -108,14 +116,14 @@ class UNet(nn.Module):
         with torch.autocast(x.device.type, self.precision):
             return run(x, *others).to(x.dtype)
 
-    def _trunk(self, x: Tensor) -> Tensor:
+    def _trunk(self, x: Tensor, apply: ApplyNorm) -> Tensor:
         skips: list[Tensor] = []
         for block in self.down[:-1]:
-            x = block(x)  # (B, width * 2**level, H / 2**level, W / 2**level)
+            x = block(x, apply)  # (B, width * 2**level, H / 2**level, W / 2**level)
             skips.append(x)
             x = F.max_pool2d(x, 2)
-        x = self.down[-1](x)  # the deepest: (B, width * 2**(levels-1), H / 2**(levels-1), ...)
+        x = self.down[-1](x, apply)  # the deepest: (B, width * 2**(levels-1), H / 2**(levels-1), ...)
         for block, skip in zip(self.up, reversed(skips), strict=True):
             x = F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=self.align_corners)
-            x = block(torch.cat([x, skip], dim=1))  # (B, width * 2**level, H / 2**level, W / 2**level)
+            x = block(torch.cat([x, skip], dim=1), apply)  # (B, width * 2**level, H / 2**level, W / 2**level)
         return x
