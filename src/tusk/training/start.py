@@ -14,7 +14,7 @@ from tusk.config import Config
 from tusk.data.dataset import Dataset
 from tusk.data.listing import FileList, compare, list_files, read_list
 from tusk.data.registry import check_data, open_dataset, request_for
-from tusk.data.sources import name_of
+from tusk.data.sources import located, name_of
 from tusk.errors import DataError, UsageError
 from tusk.folders import make_folder, new_folder
 from tusk.interrupts import end_in_peace
@@ -195,7 +195,7 @@ def _run_name(config: Config) -> str:
 def _absolute(source: Any) -> Any:
     """A path, or several of them, so that they mean the same in any current folder."""
     if source is None or isinstance(source, str | os.PathLike):
-        return None if source is None else Path(source).expanduser().absolute()
+        return None if source is None else located(os.fspath(source))
     return type(source)(_absolute(one) for one in source)
 
 
@@ -260,4 +260,5 @@ def _check_pictures(folder: Path, files: FileList | None, say: Callable[[str], N
         why = f"its pictures are not those that it began with ({changes.words})"
         raise DataError(str(folder), why, "put those back, or start a new run")
     if changes.redated:
-        say(f"{changes.redated} pictures were written to since the run began, though their sizes are the same.")
+        were = "picture was" if changes.redated == 1 else "pictures were"
+        say(f"{changes.redated} {were} written to since the run began, and found to be the same.")
