@@ -2,8 +2,11 @@
 
 import os
 import time
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.pictures import save_squares
 from tusk.data.folder import FolderDataset
@@ -46,13 +49,28 @@ def test_another_date_alone_is_the_same_picture(pictures, tmp_path):
     assert after.checksum == before.checksum and not compare(before, after).are_others
 
 
+def test_other_content_of_the_same_size_is_another_picture(tmp_path):
+    """All pictures of a microscope may have the same size, and the same names on the next day."""
+    for day, value in (("one", 0), ("two", 9)):
+        (tmp_path / day).mkdir()
+        Image.fromarray(np.full((40, 60, 3), value, np.uint8)).save(tmp_path / day / "1.bmp")
+    before = opened(tmp_path / "one", tmp_path)
+    (tmp_path / "one" / "1.bmp").write_bytes((tmp_path / "two" / "1.bmp").read_bytes())
+    after = opened(tmp_path / "one", tmp_path)
+    assert after.files[0].size == before.files[0].size and after.checksum != before.checksum
+    assert compare(before, after).words == "1 changed"
+    former = FileList(tuple(replace(file, sample=None) for file in before.files))  # as an older tusk wrote it
+    former.write(tmp_path)
+    assert read_list(tmp_path) == former and not compare(former, after).are_others
+
+
 def test_names_of_any_kind_come_back_and_damage_is_one_sentence(tmp_path):
     names = ["a\nb.png", 'quote".png', "\udcff.png", "ä.png"]
     listed = FileList(tuple(ListedFile(f"/x/{name}", 3, 4) for name in names))
     listed.write(tmp_path)
     assert read_list(tmp_path) == listed
     text = (tmp_path / NAME).read_text()
-    (tmp_path / NAME).write_text(text.replace(", 3, 4]", ", 5, 4]", 1))
+    (tmp_path / NAME).write_text(text.replace(", 3, 4,", ", 5, 4,", 1))
     with pytest.raises(DataError, match="is damaged"):
         read_list(tmp_path)
     (tmp_path / NAME).write_text(text[: len(text) // 2])
@@ -63,7 +81,9 @@ def test_names_of_any_kind_come_back_and_damage_is_one_sentence(tmp_path):
 
 
 def test_a_hundred_thousand_files_take_little(tmp_path):
-    many = FileList(tuple(ListedFile(f"/pictures/of/a/long/day/{number:06}.png", number, 0) for number in range(10**5)))
+    many = FileList(
+        tuple(ListedFile(f"/pictures/of/a/long/day/{number:06}.png", number, 0, number) for number in range(10**5))
+    )
     began = time.process_time()
     many.write(tmp_path)
     assert compare(read_list(tmp_path), many).words == ""

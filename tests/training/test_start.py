@@ -9,9 +9,11 @@ import yaml
 import tusk
 from tests.pictures import save_squares
 from tusk.api.runs import report_run
+from tusk.config import Config
 from tusk.data.listing import NAME
 from tusk.errors import DataError, UsageError, UserError
 from tusk.training import start
+from tusk.training.start import new_job
 
 SMALL = {
     "data": {"size": 32},
@@ -83,6 +85,19 @@ def test_a_run_of_an_older_version_says_once_that_it_cannot_compare(project, tmp
     save_squares(project / "photos", 7)
     with pytest.raises(DataError, match="1 new"):
         tusk.train(resume=run, progress=False)
+
+
+def test_a_folder_that_is_called_as_a_home_is_is_that_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for folder in ("~", "home"):
+        (tmp_path / folder).mkdir()
+    save_squares(tmp_path / "~", 3)
+    save_squares(tmp_path / "home", 4)
+    config = Config.model_validate({"data": {"source": "~"}})
+    assert new_job(config, "tusk train").config.data.source == tmp_path / "~"
+    shutil.rmtree(tmp_path / "~")
+    assert new_job(config, "tusk train").config.data.source == tmp_path / "home"
 
 
 def test_what_cannot_fit_is_refused_before_a_folder_is_made(project, tmp_path, capsys):

@@ -1,8 +1,8 @@
 """Which picture files a run began with, so that it never goes on with others.
 
-`pictures.jsonl` in a run's folder has a first line with the number of files and a checksum over their names and sizes;
-then a line for each file: absolute path, size in bytes, time of its last change. Nothing is read but the folders'
-entries, so that a list of 100,000 files takes a second.
+`pictures.jsonl` in a run's folder has a first line with the number of files and a checksum over all the others; then a
+line for each file: absolute path, size in bytes, time of its last change, and a checksum of pieces of its content.
+Sizes alone would not do: all pictures of a microscope may have the same one. Of each file a few kilobytes are read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from tusk.io import atomic_write
 
 NAME = "pictures.jsonl"  # in a run's folder
 _VERSION = 1
+_PIECE = 4096  # bytes
 
 
 @runtime_checkable
@@ -38,6 +40,7 @@ class ListedFile:
     path: str  # absolute
     size: int
     modified: int  # nanoseconds
+    sample: int | None = None  # CRC-32 of its begin, middle and end; None in the lists of an older tusk
 
 
 @dataclass(frozen=True)
@@ -48,18 +51,18 @@ class FileList:
 
     @property
     def checksum(self) -> str:
-        """Over absolute paths and sizes. Not over times: a copy or a backup changes those alone."""
-        return _digest((file.path, file.size) for file in self.files)
+        """Over absolute paths, sizes and contents. Not over times: a copy or a backup changes those alone."""
+        return _digest((file.path, file) for file in self.files)
 
     @property
     def content_checksum(self) -> str:
         """The same without the folders: equal on machines that hold copies of the files in different places."""
-        return _digest((Path(file.path).name, file.size) for file in self.files)
+        return _digest((Path(file.path).name, file) for file in self.files)
 
     def write(self, run: Path) -> None:
         """Into the folder of a run."""
         lines: list[Any] = [{"version": _VERSION, "files": len(self.files), "sha256": self.checksum}]
-        lines += ([file.path, file.size, file.modified] for file in self.files)
+        lines += ([file.path, file.size, file.modified, file.sample] for file in self.files)
         atomic_write(run / NAME, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
 
 
@@ -69,8 +72,8 @@ class Changes:
 
     gone: int
     new: int
-    changed: int  # of another size
-    redated: int  # of the same size, but written to since
+    changed: int  # of another size or content
+    redated: int  # written to since, but the same
 
     @property
     def are_others(self) -> bool:
@@ -106,7 +109,7 @@ def read_list(run: Path) -> FileList | None:
     path = run / NAME
     try:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        found = FileList(tuple(ListedFile(str(name), int(size), int(at)) for name, size, at in lines[1:]))
+        found = FileList(tuple(_from_line(line) for line in lines[1:]))
         if lines[0]["sha256"] != found.checksum:
             raise ValueError("its checksum does not fit")
     except FileNotFoundError:
@@ -122,18 +125,36 @@ def compare(before: FileList, now: FileList) -> Changes:
     then = {file.path: file for file in before.files}
     here = {file.path: file for file in now.files}
     both = then.keys() & here.keys()
-    changed = {path for path in both if then[path].size != here[path].size}
+    changed = {path for path in both if _differ(then[path], here[path])}
     redated = {path for path in both - changed if then[path].modified != here[path].modified}
     return Changes(len(then.keys() - here.keys()), len(here.keys() - then.keys()), len(changed), len(redated))
 
 
+def _differ(before: ListedFile, now: ListedFile) -> bool:
+    return before.size != now.size or (before.sample != now.sample and before.sample is not None)
+
+
+def _from_line(line: list[Any]) -> ListedFile:
+    name, size, modified, *sample = line
+    return ListedFile(str(name), int(size), int(modified), int(sample[0]) if sample and sample[0] is not None else None)
+
+
 def _listed(path: Path) -> ListedFile:
-    absolute = str(path.expanduser().absolute())
+    absolute = str(path.absolute())
     try:
         status = path.stat()
+        return ListedFile(absolute, status.st_size, status.st_mtime_ns, _sample(path, status.st_size))
     except (OSError, ValueError):
         return ListedFile(absolute, -1, 0)  # a folder or list may name what cannot be opened
-    return ListedFile(absolute, status.st_size, status.st_mtime_ns)
+
+
+def _sample(path: Path, size: int) -> int:
+    found = 0
+    with path.open("rb", buffering=0) as file:
+        for start in dict.fromkeys((0, max(0, size // 2), max(0, size - _PIECE))):
+            file.seek(start)
+            found = zlib.crc32(file.read(_PIECE), found)
+    return found
 
 
 def _below(path: Path) -> list[Path]:
@@ -142,8 +163,9 @@ def _below(path: Path) -> list[Path]:
     return sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names)
 
 
-def _digest(rows: Iterable[tuple[str, int]]) -> str:
+def _digest(rows: Iterable[tuple[str, ListedFile]]) -> str:
     digest = hashlib.sha256()
-    for name, size in rows:
-        digest.update(os.fsencode(name) + f"\0{size}\0".encode())
+    for name, file in rows:
+        content = "" if file.sample is None else f"{file.sample}\0"
+        digest.update(os.fsencode(name) + f"\0{file.size}\0{content}".encode())
     return digest.hexdigest()

@@ -101,7 +101,7 @@ def source_paths(source: Any, what: str = "source") -> tuple[str, ...]:
 
 def name_of(source: Sources) -> str:
     """What results of a source are called: a folder or pattern by the folder, a file by its name, several together."""
-    paths = [_located(path) for path in source_paths(source)]
+    paths = [located(path) for path in source_paths(source)]
     if len(paths) == 1 and not paths[0].is_dir() and _wild(paths[0]) is None:
         return paths[0].stem[:_LONGEST_NAME]
     root = _common_root([_root_of(path) for path in paths])
@@ -151,7 +151,7 @@ def _one(source: str, without: Path | None) -> Source:
         url = as_url(source) or source
         found = _one(str(mirror(url, lambda name: Path(name).suffix.lower() in SUFFIXES)), without)
         return replace(found, name=name_of(url))
-    path = _located(source)
+    path = located(source)
     name = name_of(source)
     if path.is_dir():
         around = results_around(path)
@@ -171,7 +171,7 @@ def _one(source: str, without: Path | None) -> Source:
     return Source(name, path, root, files, results=results)
 
 
-def _located(source: str) -> Path:
+def located(source: str) -> Path:
     """The absolute path. A file that is there under the very name comes before what ~ or a pattern could mean."""
     path = Path(source).absolute()
     if source.startswith("~") and not path.exists():

@@ -18,7 +18,7 @@ from tusk.data.dataset import Dataset
 from tusk.data.listing import FileList, compare, list_files, read_list
 from tusk.data.registry import check_data, open_dataset, request_for
 from tusk.data.remote import is_url
-from tusk.data.sources import name_of
+from tusk.data.sources import located, name_of
 from tusk.device import CPU, device_words, use_device
 from tusk.errors import DataError, UsageError
 from tusk.folders import make_folder, new_folder
@@ -236,7 +236,7 @@ def _absolute(source: Any) -> Any:
     """A path, or several of them, so that they mean the same in any current folder."""
     if source is None or isinstance(source, str | os.PathLike):
         url = source is not None and is_url(str(source))
-        return source if source is None or url else Path(source).expanduser().absolute()
+        return source if source is None or url else located(os.fspath(source))
     return type(source)(_absolute(one) for one in source)
 
 
@@ -301,4 +301,5 @@ def _check_pictures(folder: Path, files: FileList | None, say: Callable[[str], N
         why = f"its pictures are not those that it began with ({changes.words})"
         raise DataError(str(folder), why, "put those back, or start a new run")
     if changes.redated:
-        say(f"{changes.redated} pictures were written to since the run began, though their sizes are the same.")
+        were = "picture was" if changes.redated == 1 else "pictures were"
+        say(f"{changes.redated} {were} written to since the run began, and found to be the same.")
