@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from tests.report.subjects import Squares, images, subject
+from tusk.config import Config
 from tusk.evaluation.repeatability import RepeatabilityFigures
+from tusk.presets import merge
 from tusk.report.advice import remarks
 from tusk.report.curves import Chart, Curve
 from tusk.report.evidence import Evidence, TrainingLength, gather_evidence, training_length
@@ -205,3 +207,20 @@ def test_gathering_measures_what_it_is_given(sound):
     assert own.things.on_nothing == 0 and own.things.doubled == 0 and not own.idle.any()
     assert own.repeated is not None and own.repeated.points > 50
     assert gather_evidence(ABOUT.network, replace(sound, found=torch.zeros_like(sound.found))).things is None
+
+
+def test_what_is_set_already_is_not_advised_and_one_type_needs_no_descriptors():
+    def spread(**parts):
+        config = Config.model_validate(merge(ABOUT.config.model_dump(), parts))
+        alike = replace(FINE, spread=0.01)
+        found = found_at_centres()
+        (remark,) = (one for one in remarks(found, config, alike, evidence_of(found)) if "nearly all alike" in one.fact)
+        return remark
+
+    plain = spread(model={"descriptor_space": "unit"}, losses={"info_nce": {"weight": 0.0}})
+    assert "--model.descriptor-space" in plain.advice and "--losses.info-nce.weight 0.03" in plain.advice
+    half = spread(model={"descriptor_space": "standardised"}, losses={"info_nce": {"weight": 0.0}})
+    assert "--model.descriptor-space" not in half.advice and "--losses.info-nce.weight 0.03" in half.advice
+    both = spread(model={"descriptor_space": "standardised"}, losses={"info_nce": {"weight": 0.5}})
+    assert both.advice.startswith("train it for longer") and both.level == "bad"
+    assert spread(model={"types": 1}).level == "warn"
