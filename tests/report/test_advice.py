@@ -8,7 +8,9 @@ import torch
 
 from tests.model.test_unet import SIZED
 from tests.report.subjects import Squares, images, subject
+from tusk.config import Config
 from tusk.evaluation.repeatability import RepeatabilityFigures
+from tusk.presets import merge
 from tusk.report.advice import remarks
 from tusk.report.curves import Chart, Curve
 from tusk.report.evidence import Evidence, TrainingLength, gather_evidence, training_length
@@ -212,3 +214,24 @@ def test_gathering_measures_what_it_is_given(sound):
 def test_advice_speaks_of_the_setting_that_the_network_has():
     plain, sized = subject(), subject(model=SIZED)
     assert "--model.window" in size_advice(plain.config) and "--thing-size" in size_advice(sized.config)
+
+
+def test_what_is_set_already_is_not_advised_and_one_type_needs_no_descriptors():
+    def spread(**parts):
+        config = Config.model_validate(merge(ABOUT.config.model_dump(), parts))
+        alike = replace(FINE, spread=0.01)
+        found = found_at_centres()
+        (remark,) = (one for one in remarks(found, config, alike, evidence_of(found)) if "nearly all alike" in one.fact)
+        return remark
+
+    plain = spread(model={"descriptor_space": "unit"}, losses={"info_nce": {"weight": 0.0}})
+    assert "--model.descriptor-space" in plain.advice and "--losses.info-nce.weight 0.03" in plain.advice
+    half = spread(model={"descriptor_space": "standardised"}, losses={"info_nce": {"weight": 0.0}})
+    assert "--model.descriptor-space" not in half.advice and "--losses.info-nce.weight 0.03" in half.advice
+    both = spread(model={"descriptor_space": "standardised"}, losses={"info_nce": {"weight": 0.5}})
+    assert both.advice.startswith("train it for longer") and both.level == "bad"
+    rising = spread(
+        model={"descriptor_space": "standardised"}, losses={"info_nce": {"weight": [[0.1, 0.0], [0.2, 0.5]]}}
+    )
+    assert rising.advice == both.advice
+    assert spread(model={"types": 1}).level == "warn"

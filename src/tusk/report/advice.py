@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tusk.config import Config
+from tusk.config import Config, Schedule
 from tusk.report.evidence import Evidence
 from tusk.report.point_advice import listed, point_remarks, size_advice
 from tusk.report.predictions import Predictions
@@ -13,6 +13,7 @@ _DEAD = 1e-3  # share of the points below which a type counts as unused: as in v
 _PLACES = 0.15  # of the offset to the next point is foretold by the type: mentioned from here
 _EXPLAINED = 0.4  # of the variance of the images: below it, much of them is not in the points
 _SHORT = 5000  # images drawn: fewer have not been enough for any run that was measured
+_TOLD_APART = 0.03  # weight of InfoNCE that has been enough
 _FALLING = 0.1  # the loss fell by more than this in the last fifth of the training
 
 
@@ -24,7 +25,7 @@ def remarks(
         *point_remarks(predictions, config, evidence),
         *_types(predictions, config),
         _places(config, evidence),
-        _spread(validation),
+        _spread(validation, config),
         _agreement(validation, config),
         _reconstruction(predictions),
         _length(evidence),
@@ -77,15 +78,26 @@ def _places(config: Config, evidence: Evidence) -> Remark | None:
     )
 
 
-def _spread(validation: ValidationFigures) -> Remark:
+def _spread(validation: ValidationFigures, config: Config) -> Remark:
     if validation.spread < 0.1:
+        steps = []
+        if config.model.descriptor_space != "standardised":
+            steps.append("standardise them (--model.descriptor-space standardised)")
+        if _highest(config.losses.info_nce.weight) < _TOLD_APART:
+            steps.append(f"let keypoints tell each other apart (--losses.info-nce.weight {_TOLD_APART})")
+        # Where all things are of one type, the descriptors have nothing to tell apart.
+        several = config.model.types > 1
         return Remark(
-            "bad",
-            f"The descriptors are nearly all alike (spread {validation.spread:.2f} of 1), so types mean little",
-            "standardise them (--model.descriptor-space standardised) or let keypoints tell each other apart "
-            "(--losses.info-nce.weight 0.03)",
+            "bad" if several else "warn",
+            f"The descriptors are nearly all alike (spread {validation.spread:.2f} of 1), so "
+            + ("types mean little" if several else "kinds of things would not be told apart"),
+            " or ".join(steps) or "train it for longer, or with several seeds and keep the best (--seeds 3)",
         )
     return Remark("ok", f"The descriptors differ from one another (spread {validation.spread:.2f} of 1)")
+
+
+def _highest(weight: Schedule) -> float:
+    return weight if isinstance(weight, int | float) else max(value for _, value in weight)
 
 
 def _agreement(validation: ValidationFigures, config: Config) -> Remark | None:

@@ -125,7 +125,8 @@ def _words(
     if not subject.finished:
         done = (subject.step or 0) / subject.config.training.steps
         words.append(f"The training is not finished: this is its state after {subject.step} steps ({done:.0%}).")
-    summary = f"It marks up to {model.keypoints} keypoints in an image and sorts them into {model.types} types"
+    sorts = "all of one type" if model.types == 1 else f"and sorts them into {model.types} types"
+    summary = f"It marks up to {model.keypoints} keypoints in an image{',' if model.types == 1 else ''} {sorts}"
     if not tables:
         words.append(f"{summary}. This is what it makes of {_images(count)} {images.origin}.")
         if landmarks is not None:
