@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tusk.config import Config
+from tusk.config import Config, value_at
 from tusk.report.evidence import Evidence
 from tusk.report.point_advice import listed, point_remarks
 from tusk.report.predictions import Predictions
@@ -54,14 +54,9 @@ def _types(predictions: Predictions, config: Config) -> list[Remark]:
         found.append(Remark("ok", "The one type is in use" if types == 1 else f"All {types} types are in use"))
     largest = int(shares.argmax())
     if types > 1 and float(shares.max()) > 0.5 + 0.8 / types:
-        found.append(
-            Remark(
-                "warn",
-                f"Type {largest} takes {float(shares.max()):.0%} of the points",
-                "ask for more types, or raise the weight that keeps their use even "
-                "(--losses.mutual-information.weight 0.03)",
-            )
-        )
+        more = "" if dead else "ask for more types, or "  # not where some idle already
+        even = "raise the weight that keeps their use even (--losses.mutual-information.weight 0.03)"
+        found.append(Remark("warn", f"Type {largest} takes {float(shares.max()):.0%} of the points", more + even))
     return found
 
 
@@ -83,7 +78,7 @@ def _spread(validation: ValidationFigures, config: Config) -> Remark:
         steps = []
         if config.model.descriptor_space != "standardised":
             steps.append("standardise them (--model.descriptor-space standardised)")
-        if config.losses.info_nce.weight < _TOLD_APART:
+        if value_at(config.losses.info_nce.weight, 1.0) < _TOLD_APART:
             steps.append(f"let keypoints tell each other apart (--losses.info-nce.weight {_TOLD_APART})")
         # Where all things are of one type, the descriptors have nothing to tell apart.
         several = config.model.types > 1
