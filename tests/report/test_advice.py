@@ -228,10 +228,21 @@ def test_what_is_set_already_is_not_advised_and_one_type_needs_no_descriptors():
     assert "--model.descriptor-space" in plain.advice and "--losses.info-nce.weight 0.03" in plain.advice
     half = spread(model={"descriptor_space": "standardised"}, losses={"info_nce": {"weight": 0.0}})
     assert "--model.descriptor-space" not in half.advice and "--losses.info-nce.weight 0.03" in half.advice
-    both = spread(model={"descriptor_space": "standardised"}, losses={"info_nce": {"weight": 0.5}})
+    both = spread(model={"descriptor_space": "standardised"}, losses={"info_nce": {"weight": [[0.2, 0.0], [0.5, 0.5]]}})
     assert both.advice.startswith("train it for longer") and both.level == "bad"
     rising = spread(
         model={"descriptor_space": "standardised"}, losses={"info_nce": {"weight": [[0.1, 0.0], [0.2, 0.5]]}}
     )
     assert rising.advice == both.advice
     assert spread(model={"types": 1}).level == "warn"
+
+
+def test_more_types_are_not_advised_beside_fewer():
+    found = found_at_centres()
+    one = replace(found, label=torch.zeros_like(found.label))
+    words = [remark.words for remark in lines(one)]
+    assert any("ask for fewer (--types 1)" in line for line in words) and "ask for more types" not in " ".join(words)
+    assert any(line.startswith("Type 0 takes 100% of the points: raise the weight") for line in words)
+    few = torch.arange(found.label.numel()).view_as(found.label) % 7 == 0
+    mostly = replace(found, label=torch.where(few, found.label, 0))
+    assert "ask for more types" in " ".join(remark.words for remark in lines(mostly))

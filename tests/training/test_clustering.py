@@ -28,6 +28,13 @@ def test_kmeans_finds_separate_clusters_and_fills_up():
     torch.testing.assert_close(few.norm(dim=-1), torch.ones(4))
 
 
+@pytest.mark.filterwarnings("error")
+def test_things_that_are_the_same_to_the_bit_are_no_fault():
+    points = torch.eye(3).repeat(20, 1)
+    found = kmeans_clusters(points, 5, seed=0)
+    assert len(found.group.unique()) == 3 and len(found.centres) == 5
+
+
 def test_a_dead_type_takes_half_of_the_most_scattered():
     centres = torch.eye(4, 5)
     rng = np.random.default_rng(0)

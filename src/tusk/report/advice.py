@@ -54,14 +54,9 @@ def _types(predictions: Predictions, config: Config) -> list[Remark]:
         found.append(Remark("ok", "The one type is in use" if types == 1 else f"All {types} types are in use"))
     largest = int(shares.argmax())
     if types > 1 and float(shares.max()) > 0.5 + 0.8 / types:
-        found.append(
-            Remark(
-                "warn",
-                f"Type {largest} takes {float(shares.max()):.0%} of the points",
-                "ask for more types, or raise the weight that keeps their use even "
-                "(--losses.mutual-information.weight 0.03)",
-            )
-        )
+        more = "" if dead else "ask for more types, or "  # not where some idle already
+        even = "raise the weight that keeps their use even (--losses.mutual-information.weight 0.03)"
+        found.append(Remark("warn", f"Type {largest} takes {float(shares.max()):.0%} of the points", more + even))
     return found
 
 

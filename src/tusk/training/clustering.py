@@ -41,7 +41,9 @@ def kmeans_clusters(descriptors: Tensor, types: int, seed: int, restarts: int = 
     from threadpoolctl import threadpool_limits
 
     found = min(types, len(descriptors))
-    with threadpool_limits(1):  # with several threads the sums, and so the centres, differ from run to run
+    # With several threads the sums, and so the centres, differ from run to run.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Number of distinct clusters")  # of things that are the same to the bit
         fitted = KMeans(found, n_init=restarts, random_state=seed).fit(descriptors.cpu().numpy())
     centres = torch.as_tensor(fitted.cluster_centers_, dtype=descriptors.dtype, device="cpu")
     if found < types:

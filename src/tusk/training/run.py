@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
@@ -275,7 +276,10 @@ class Run:
 
     def _merge_types(self, network: Network) -> tuple[Network, Config, Any]:
         """-> the network with its prototypes as members of fewer types, its configuration, and the tree of merges."""
-        merged = merge_types(network, self.config, self.validation.images, self.config.training.seed)
+        with warnings.catch_warnings():
+            # Things that look the same to the bit, as copies of one picture give them, are no fault.
+            warnings.filterwarnings("ignore", "Number of distinct clusters")
+            merged = merge_types(network, self.config, self.validation.images, self.config.training.seed)
         if merged is None:
             self.show.say("Too few things were found to say how many types there are; they stay as they are.")
             return network, self.config, None
