@@ -124,7 +124,7 @@ def children(process):
 def test_a_process_killed_twice_does_not_stop_the_run(pictures, environment, tmp_path):
     run = tmp_path / "run"
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "3"]
-    steps = ["--training.steps", "150"]
+    steps = ["--training.steps", "60"]
     with (tmp_path / "err").open("w") as err:
         process = subprocess.Popen(
             [sys.executable, *launcher, "-m", "tusk", "train", pictures, *SMALL, *steps, "--out", run],
@@ -145,7 +145,7 @@ def test_a_process_killed_twice_does_not_stop_the_run(pictures, environment, tmp
     out, _ = process.communicate(timeout=300)
     assert process.returncode == 0, (tmp_path / "err").read_text()[-3000:]
     assert out.strip().splitlines()[-1] == str(run / "model.safetensors")
-    assert saved() == 150 and len(killed) == 4
+    assert saved() == 60 and len(killed) == 4
 
 
 @pytest.mark.usefixtures("unbroken")  # after which the decoded pictures are there
