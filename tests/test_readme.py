@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -44,8 +45,12 @@ def test_every_command_of_the_readme_runs(tmp_path):
     lines = [line for block in blocks for line in block.splitlines() if line.startswith("tusk ")]
     assert len(lines) >= 9
     commands = []
+    serving = None
     for line in lines:
         verb, *rest = shlex.split(line, comments=True)[1:]
+        if verb == "serve":  # goes on until it is ended: by itself below
+            serving = rest
+            continue
         if verb in FEWER:
             rest[rest.index("--count") + 1] = FEWER[verb]
         commands.append(json.dumps([verb, *rest, *SHORTER.get(verb, [])]))
@@ -55,11 +60,30 @@ def test_every_command_of_the_readme_runs(tmp_path):
     }
     done = subprocess.run(
         [sys.executable, "-m", "tests.readme_commands"],
-        cwd=tmp_path, env=environment, input="\n".join(commands), capture_output=True, text=True,
+        cwd=tmp_path, env=environment, input="\n".join(commands), capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "runs" / "mine" / "report.html").is_file()
     assert list((tmp_path / "runs" / "detect").glob("*/detections.csv"))
+    assert serving is not None
+    _serve(tmp_path, serving)
+
+
+def _serve(folder: Path, words: list[str]) -> None:
+    """It says where it is, and ends well."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tusk", "serve", *words, "--port", "0"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        with urllib.request.urlopen(process.stdout.readline().strip(), timeout=60) as page:
+            assert b"<html" in page.read()
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, said
 
 
 def test_the_script_of_the_readme_trains_detects_plots_and_evaluates(tmp_path):
