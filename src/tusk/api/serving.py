@@ -25,8 +25,8 @@ def serve_model(
 ) -> None:
     """Until it is stopped. ready: called with the address once it answers there."""
     source = find_files(list(pictures)) if pictures else None
-    opened = open_socket(listen)
     path = model_path(model)
+    opened = open_socket(listen)
     stored = load_model(path)
     file = NamesFile(names_path(path) if names is None else names, stored)
     bench = Workbench(stored, model, file, Pictures(source), keypoints)
