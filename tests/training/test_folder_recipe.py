@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import tusk
 from tests.pictures import apart, draw_discs
@@ -65,3 +66,13 @@ def test_a_folder_from_end_to_end(tmp_path, monkeypatch):
     assert first.size is not None and first.tiled and first.mask_map.shape == (100, 100)
     np.testing.assert_array_equal(first.xy, second.xy)
     np.testing.assert_array_equal(first.size, second.size)
+    # Things that look four times as large are said beside what was found.
+    (tmp_path / "near").mkdir()
+    for file in files[:2]:
+        with Image.open(file) as picture:
+            picture.resize((400, 400)).save(tmp_path / "near" / file.name)
+    usual, near = (
+        again.detect_files(tmp_path / name, tmp_path / f"found-{name}", progress=False) for name in ("photos", "near")
+    )
+    assert not any("times as large" in remark for remark in usual.remarks)
+    assert any("times as large as those" in remark for remark in near.remarks)

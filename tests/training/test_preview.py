@@ -5,8 +5,9 @@ import pytest
 from PIL import Image
 
 from tests.pictures import apart, draw_discs
+from tusk.config import DataConfig
 from tusk.errors import DataError
-from tusk.training.preview import THING, TILE, look_at
+from tusk.training.preview import THING, TILE, look_at, size_remark
 
 
 def save(folder, pictures):
@@ -120,6 +121,26 @@ def test_four_sentences_and_how_to_overrule_them(tmp_path):
     assert lines[0].startswith("Looked at 3 pictures, in colour: things lie on a background, about 12 in a picture")
     for flag in ("--thing-size", "--data.scale", "--keypoints"):
         assert flag in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("trained_on", "said"),
+    [(30, None), (45, None), (8, "3.7 times as large as"), (120, "4.0 times smaller than")],
+)
+def test_things_of_another_size_than_a_model_is_made_for_are_said(tmp_path, trained_on, said):
+    files = save(tmp_path, discs_of([15] * 12))
+    remark = size_remark(files, DataConfig(fit="tiles", scale=round(THING / trained_on, 3)))
+    if said is None:
+        assert remark is None
+    else:
+        assert remark is not None and f"looks {said} those" in remark and f"instead of {trained_on}" in remark
+
+
+def test_no_size_is_said_of_texture_or_of_files_that_cannot_be_read(tmp_path):
+    (tmp_path / "broken.png").write_bytes(b"no picture")
+    assert size_remark([tmp_path / "broken.png"], DataConfig(fit="tiles")) is None
+    noise = np.random.default_rng(0).integers(0, 255, (240, 320, 3), np.uint8)
+    assert size_remark(save(tmp_path, [noise]), DataConfig(fit="tiles", scale=0.05)) is None
 
 
 def test_of_many_files_a_spread_sample_is_read(tmp_path):

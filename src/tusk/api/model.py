@@ -34,6 +34,7 @@ from tusk.presets import make_config, merge
 from tusk.progress import progress_bar, stderr_console
 from tusk.report.subject import subject_of
 from tusk.report.write import write_report
+from tusk.training.preview import size_remark
 from tusk.weights import model_path, shipped_models
 
 if TYPE_CHECKING:
@@ -205,8 +206,11 @@ class Model:
             "min_score": predictor.settings.min_score,
             "detection": dict(sorted(detection.items())),
         }
+        remark = None
+        if self.config.model.sizes is not None and self.config.data.fit == "tiles" and share[0] == 0:
+            remark = size_remark(pictures.files, self.config.data)
         with progress_bar("detecting", shown=progress) as bar:
-            return detect_files(
+            results = detect_files(
                 self._stored,
                 predictor,
                 pictures,
@@ -217,6 +221,7 @@ class Model:
                 started=begun,
                 progress=bar,
             )
+        return results if remark is None else replace(results, before=(remark,))
 
     def evaluate(
         self,

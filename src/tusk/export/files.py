@@ -46,6 +46,7 @@ class FileResults:
     totals: Totals | None  # None while other processes are still at work
     min_gain: float  # detections of a lower gain were left out
     titles: dict[int, str] | None = None  # of the types by their numbers, where people have named them
+    before: tuple[str, ...] = ()  # what was remarked on the pictures before they were read
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """Those of detections.csv, with numbers as numbers."""
@@ -58,7 +59,7 @@ class FileResults:
     @property
     def remarks(self) -> list[str]:
         """Which limits the counts met: keypoints that ran out, things too close together or too small."""
-        return [] if self.totals is None else limit_remarks(self.totals.limits, self.min_gain)
+        return [] if self.totals is None else [*self.before, *limit_remarks(self.totals.limits, self.min_gain)]
 
 
 def detect_files(

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from PIL import Image
 
+from tusk.config import DataConfig
 from tusk.data.dataset import UInt8Array
 from tusk.data.flat_field import LEVEL, flatten_background, measure_background
 from tusk.data.images import read_picture
@@ -27,6 +28,8 @@ from tusk.geometry.foreground import flat_foreground
 THING = 21.0  # pixels: the diameter of a usual thing, as the network is made for it
 TILE = 96  # pixels: the side of a tile, `data.size` of preset folder/fast
 _PICTURES = 24  # that are looked at
+_ASKED = 6  # before use
+_OTHER_SIZE = 2.5  # times: warps in training cover half of that, and pictures differ in what is usual
 _SIDE = 640  # longest side at which they are looked at
 _LEAST, _MOST = 0.14, 1000  # response of a blob, and how many of them in a picture
 _SMALLEST = 2.5  # radius of a blob in pixels
@@ -136,6 +139,24 @@ def look_at(files: Sequence[Path], thing_size: float | None = None) -> Preview:
         fullest=float(np.quantile(density, 0.9)),
         has_background=known is not None and noise <= _EVEN and _COVER[0] <= cover <= _COVER[1],
         is_grey=all(one.is_grey for one in glimpses),
+    )
+
+
+def size_remark(files: Sequence[Path], data: DataConfig) -> str | None:
+    """What to say before use on pictures whose things are of quite another size than those trained on."""
+    try:
+        seen = look_at(_spread(files, min(_ASKED, len(files))))
+    except DataError:
+        return None
+    times = seen.thing_size * data.scale / THING
+    if not seen.has_background or 1 / _OTHER_SIZE < times < _OTHER_SIZE:
+        return None
+    how, wrong = (f"{times:.1f} times as large as", "a thing may get several points, or none")
+    if times < 1:
+        how, wrong = f"{1 / times:.1f} times smaller than", "several things may get one point, or none"
+    return (
+        f"A usual thing here looks {how} those that the model is made for ({seen.thing_size:.0f} pixels instead of "
+        f"{THING / data.scale:.0f}): {wrong}. Train on these pictures, or scale them by {1 / times:.2g} first."
     )
 
 
