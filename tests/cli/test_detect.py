@@ -282,6 +282,9 @@ def test_detection_settings_over_the_models_own(place, tusk):
     assert len(table(place / "at3")) > len(table(place / "at21"))
     assert json.loads((place / "at3/manifest.json").read_text())["detection"] == {"window": 3}
     assert tusk("plain.safetensors", *flags, "at3", "--detection.window=3").code == 0, "the same settings go on"
+    long = tusk("plain.safetensors", *flags, "long", "--detection.min-score", "0.3")
+    short = tusk("plain.safetensors", *flags, "short", "--min-score", "0.3")
+    assert long.code == short.code == 0 and table(place / "long") == table(place / "short"), long.err
     gain = tusk("plain.safetensors", "photos", "--out", "gain", "--detection.min-gain", "0.5")
     assert gain.code == 0 and all(float(row["gain"]) >= 0.5 for row in table(place / "gain"))
 

@@ -25,8 +25,8 @@ SMALL = {"keypoints": 4, "types": 3, "channels": 6, "width": 8, "levels": 2, "wi
 SIZED = {**SMALL, "sizes": [4, 16], "decode": "layers", "background": "flat", "norm": "channel", "stride": 2}
 
 
-def stored(model, data=None, seed=1):
-    config = Config.model_validate({"model": model, "data": {"size": 32, **(data or {})}})
+def stored(model, data=None, seed=1, **detection):
+    config = Config.model_validate({"model": model, "data": {"size": 32, **(data or {})}, "detection": detection})
     network = seeded_network(config.model, seed)
     if config.model.sizes is not None:
         with torch.no_grad():  # before training nothing is a thing
@@ -53,7 +53,10 @@ def compare(model, graph, images):
     for image in images:
         with torch.no_grad():
             encoding = network.encode(
-                torch.from_numpy(image)[None], window=window, min_score=config.detection.min_score
+                torch.from_numpy(image)[None],
+                window=window,
+                min_score=config.detection.min_score,
+                spacing=config.detection.spacing,
             )
             probability, kind = network.prototypes(encoding.descriptors).max(-1)
         points, found = encoding.keypoints, encoding.keypoints.found[0].numpy()
@@ -96,6 +99,15 @@ def test_every_kind_of_network_is_as_in_torch(tmp_path, model):
     write_onnx(whole, tmp_path / "model.onnx")
     graph = OnnxModel(tmp_path / "model.onnx", threads=1)
     assert compare(whole, graph, scenes(20, 1)) > 20
+
+
+def test_sized_keypoints_are_as_far_apart_as_the_models_own_settings_say(tmp_path):
+    counts = []
+    for spacing in (0.3, 2.0):
+        whole = stored({**SIZED, "keypoints": 40, "window": 3}, spacing=spacing)
+        write_onnx(whole, tmp_path / "model.onnx")
+        counts.append(compare(whole, OnnxModel(tmp_path / "model.onnx", threads=1), scenes(10, 1)))
+    assert counts[0] > 1.2 * counts[1] > 10
 
 
 def test_batches_and_more_keypoints(tmp_path):

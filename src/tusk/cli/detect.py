@@ -88,8 +88,10 @@ def detect(
     prepare_torch()
     console = stderr_console()
     settings = dict(detection or {})
-    if min_gain is None:
-        min_gain = settings.pop("min_gain", None)
+    # These two have flags of their own, which count for more than the same settings by their long names.
+    long_gain, long_score = settings.pop("min_gain", None), settings.pop("min_score", None)
+    min_gain = long_gain if min_gain is None else min_gain
+    min_score = long_score if min_score is None else min_score
     results = say_device(load(model, device)).detect_files(
         pictures,
         out,

@@ -28,9 +28,9 @@ class DetectionConfig(Part):
     min_explained: float = 0.0
     """With `model.sizes`: a keypoint is left out where, in the mean over the pixels that it covers, it lowers the
     squared error by less than this share of what parts a thing from the background."""
-    blob_candidates: Annotated[float, Field(gt=0, lt=1)] | None = None
-    """With `model.sizes`: also try places where the network has no peak, but edges and blobs of this response say that
-    there is a thing. None: the network's peaks alone."""
+    spacing: Annotated[float, Field(ge=0.1, le=4)] = 0.6
+    """With `model.sizes`: of two keypoints that are closer than so many radii of the larger one, the better one is
+    kept. Training has 0.6."""
     min_gain: float | None = None
     """Least gain of a detection: by how much its keypoint lowers the reconstruction error. None: as training found it
     and stored it with the model."""

@@ -35,6 +35,7 @@ RENAMED_VALUES: dict[tuple[str, str], dict[str, Any]] = {
 }
 # Dotted name of a setting that is gone -> the value that is built in instead.
 REMOVED: dict[str, Any] = {
+    "detection.blob_candidates": None,
     "losses.mutual_information.temperature": 0.1,
     "losses.prototypes.noise": 0.02,
     "losses.prototypes.projections": 100,

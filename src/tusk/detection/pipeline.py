@@ -85,7 +85,7 @@ def detect_batch(
             settings.window,
             missing="empty",
             min_score=settings.min_score,
-            blob_candidates=settings.blob_candidates,
+            spacing=settings.spacing,
         )
         output = relocate_keypoints(network, images, output, settings.relocate_keypoints, settings.window)
         # The network leaves away slots that no image uses: then there were more than enough.

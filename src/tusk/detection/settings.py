@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from tusk.config import Config, DetectionConfig
 from tusk.errors import UsageError
+from tusk.model.keypoints import SPACING
 from tusk.model.storage import StoredModel
 
 
@@ -24,7 +25,7 @@ class DetectionSettings:
     min_score: float = 0.0
     min_gain: float = 0.0
     min_explained: float = 0.0
-    blob_candidates: float | None = None
+    spacing: float = SPACING
 
     def __post_init__(self) -> None:
         if self.keypoints < 1:
@@ -55,7 +56,7 @@ def settings_from(config: Config, least_gain: float | None = None) -> DetectionS
         min_score=detection.min_score,
         min_gain=-math.inf if known is None else known,
         min_explained=detection.min_explained,
-        blob_candidates=detection.blob_candidates,
+        spacing=detection.spacing,
     )
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tusk.model.background import Kind, make_background
 from tusk.model.decoder import Decoded
-from tusk.model.keypoints import LEAST_SCORE, Keypoints
+from tusk.model.keypoints import Keypoints
 
 _CANVAS = 16  # side: a pixel of it is a fifth of a radius
 _SPAN = 1.5  # radii from the middle of a canvas to its edge: a thing need not be round
@@ -70,10 +70,9 @@ class CanvasDecoder(nn.Module):
         radius = points.radius.flatten()[slots] * step  # (N,)
         drawn = self.draw(descriptors.flatten(0, 1)[slots])  # (N, 4, c, c)
         placed, inside = place_canvases(drawn, xy, radius, (height, width))
-        # A thing is there or not, however sure that is: the score is a factor of 1. But it has a gradient, by which the
-        # reconstruction raises the scores of what helps it.
-        score = points.score.flatten()[slots]
-        there = score / score.detach().clamp_min(LEAST_SCORE) * points.found.flatten()[slots]
+        # A thing is there or not, however sure that is. With a gradient to the scores, keypoints would be rewarded on
+        # the rims that the layers of others leave: every large thing would get small ones around it.
+        there = points.found.flatten()[slots].to(placed.dtype)
         weight = placed[:, 3:].exp() * inside * there[:, None, None, None]  # (N, 1, H, W): in the background's
         rgb = placed[:, :3]  # (N, 3, H, W)
         sums = rgb.new_zeros(batch, 4, height, width)

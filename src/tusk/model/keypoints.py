@@ -15,6 +15,7 @@ from tusk.geometry.sampling import sample_bilinear
 
 LEAST_SCORE = 0.01  # of a thing: below it there is nothing, not even a weak one
 CANDIDATES = 3  # times the keypoints asked for, before those that overlap a better one are left out
+SPACING = 0.6  # radii of the larger one by which two sized keypoints are apart in training; things may overlap
 AROUND = 5  # side of the window of the soft-argmax around a sized keypoint, in pixels of the map
 
 
@@ -68,30 +69,19 @@ def extract_keypoints(
     return Keypoints(xy=xy, score=score, found=found)
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Places that may hold things, found without learning, best first."""
-
-    xy: Tensor  # (B, N, 2) in pixels of the score map
-    radius: Tensor  # (B, N)
-    score: Tensor  # (B, N); 0 for an empty slot
-
-
 def extract_sized_keypoints(
     score_map: Tensor,
     radius_map: Tensor,
     count: int,
     window: int,
     temperature: float,
-    closeness: float,
-    others: Candidates | None = None,
+    spacing: float = SPACING,
     least: float = LEAST_SCORE,
 ) -> Keypoints:
-    """The `count` best things of each map: of two peaks closer than `closeness` radii only the better one.
+    """The `count` best things of each map: of two peaks closer than `spacing` radii only the better one.
 
     score_map, radius_map (B, 1, H, W). Things of several sizes may lie in one image: a small one beside a large one is
-    kept where two large ones at that distance would be one and the same. others: further candidates, for places where
-    the map has no peak of the `least` score.
+    kept where two large ones at that distance would be one and the same.
     """
     width = score_map.shape[-1]
     with torch.no_grad():
@@ -101,19 +91,13 @@ def extract_sized_keypoints(
         places = torch.stack([index % width, index // width], -1).to(flat.dtype)  # (B, N, 2)
         radius = radius_map.flatten(1).gather(1, index)
         valid = value >= max(least, LEAST_SCORE)
-        if others is not None:
-            places, radius = torch.cat([places, others.xy], 1), torch.cat([radius, others.radius], 1)
-            value, valid = torch.cat([value, others.score], 1), torch.cat([valid, others.score > 0], 1)
-        kept = suppress_by_size(places, radius, valid, closeness)
+        kept = suppress_by_size(places, radius, valid, spacing)
         value, order = torch.where(kept, value, -1.0).topk(min(count, value.shape[1]))  # (B, K) each
-        found, learnt = value >= 0, order < candidates
-        places, radius = places.gather(1, order[..., None].expand(-1, -1, 2)), radius.gather(1, order)
-        index = index.gather(1, order.clamp_max(candidates - 1))
+        found = value >= 0
+        index = index.gather(1, order)
     xy = soft_argmax(score_map, index, AROUND, temperature)  # (B, K, 2)
-    xy = torch.where(learnt[..., None], xy, places)
     score, read = sample_bilinear(torch.cat([score_map, radius_map], 1), xy).unbind(-1)  # (B, K) each
-    score = torch.where(learnt, score, value)
-    return Keypoints(xy=xy, score=score * found, found=found, radius=torch.where(learnt, read, radius))
+    return Keypoints(xy=xy, score=score * found, found=found, radius=read)
 
 
 def soft_argmax(

@@ -13,20 +13,15 @@ from torch import Tensor, nn
 
 from tusk.config import ModelConfig
 from tusk.errors import DataError, UsageError
-from tusk.geometry.blobs import blob_radii, find_blobs, thing_responses
-from tusk.geometry.foreground import flat_foreground
 from tusk.geometry.sampling import sample_bilinear, sample_truncated
 from tusk.model.background import make_thumbnail
 from tusk.model.canvas import CanvasDecoder
 from tusk.model.decoder import Decoded, Decoder
 from tusk.model.descriptors import DescriptorSpace, Statistics
 from tusk.model.encoder import Encoder
-from tusk.model.keypoints import Candidates, Keypoints, extract_keypoints, extract_sized_keypoints, most_peaks
+from tusk.model.keypoints import SPACING, Keypoints, extract_keypoints, extract_sized_keypoints, most_peaks
 from tusk.model.prototypes import Prototypes
 from tusk.model.unet import ApplyNorm
-
-_PEAKS = 6  # of blobs, for each keypoint asked for
-CLOSENESS = 0.6  # radii: of two sized keypoints closer than this to each other one is left out; things may overlap
 
 
 @dataclass(frozen=True)
@@ -102,16 +97,16 @@ class Network(nn.Module):
         *,
         missing: Literal["error", "empty"] = "error",
         min_score: float = 0.0,
-        blob_candidates: float | None = None,
+        spacing: float = SPACING,
     ) -> Output:
         """image (B, 3, H, W) in [0, 1], of any size that holds the peaks -> `Output` (see there for the shapes).
 
         `keypoints` and `window` (in image pixels) may differ from the configured ones. Where an image has fewer peaks:
         an error, or empty keypoints of score 0 whose `found` is False. With sizes, slots that no image has a keypoint
-        of `min_score` for are left away: most are empty there, and each would be decoded. blob_candidates: also try
-        places without a peak where a blob has this response.
+        of `min_score` for are left away: most are empty there, and each would be decoded; and of two keypoints closer
+        than `spacing` radii of the larger one only the better one is found.
         """
-        encoding = self.encode(image, keypoints, window, min_score, blob_candidates)
+        encoding = self.encode(image, keypoints, window, min_score, spacing)
         if self.config.sizes is not None and missing == "empty":
             encoding = encoding.trimmed(min_score)
         points = encoding.keypoints
@@ -146,11 +141,11 @@ class Network(nn.Module):
         keypoints: int | None = None,
         window: float | None = None,
         min_score: float = 0.0,
-        blob_candidates: float | None = None,
+        spacing: float = SPACING,
     ) -> Encoding:
         """image (B, 3, H, W) -> maps, keypoints and descriptors; `window` in image pixels, if not as configured.
 
-        With sizes, `min_score` and `blob_candidates` are as in `forward`.
+        With sizes, `min_score` and `spacing` are as in `forward`.
         """
         config = self.config
         height, width = image.shape[-2:]
@@ -166,24 +161,13 @@ class Network(nn.Module):
             points = extract_keypoints(score_map, count, window, config.temperature, count_border=config.count_border)
         else:
             radius_map = radius_map[..., :rows, :columns]
-            others = None if blob_candidates is None else self._blobs(image, blob_candidates, count)
             points = extract_sized_keypoints(
-                score_map, radius_map, count, window, config.temperature, CLOSENESS, others, min_score
+                score_map, radius_map, count, window, config.temperature, spacing, min_score
             )
         # With sizes there are more slots than things in most images; the score of an empty one is next to nothing.
         weight = None if points.radius is None else points.score
         descriptors, statistics = self.descriptor_space(self._read(feature_map, points.xy), weight)  # (B, K, C)
         return Encoding(feature_map, score_map, points, descriptors, statistics, make_thumbnail(image), radius_map)
-
-    def _blobs(self, image: Tensor, least: float, most: int) -> Candidates:
-        """Things that can be seen without learning."""
-        background = self.background(image)
-        assert background is not None and self.config.sizes is not None
-        stride = self.config.stride
-        radii = blob_radii(*(size / 2 / stride for size in self.config.sizes))
-        responses = thing_responses(flat_foreground(image, background, stride), radii)
-        # Most peaks lie on things that have a better one at another size.
-        return Candidates(*find_blobs(responses, radii, least, _PEAKS * most))
 
     def read_descriptors(self, feature_map: Tensor, xy: Tensor) -> Tensor:
         """Of any places xy (B, K, 2), in pixels of the feature map -> (B, K, C) of length 1."""
