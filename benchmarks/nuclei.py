@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -29,19 +31,48 @@ def main() -> None:
     flags.add_argument("--list", type=Path, help="write the names of the training pictures here, and stop")
     flags.add_argument("--model", help="a run or a model file")
     chosen = flags.parse_args()
-    pictures = sorted((chosen.nuclei / "images").absolute().iterdir())
-    held_out = pictures[3::4]
-    training = [picture for picture in pictures if picture not in held_out]
     if chosen.list is not None:
+        apart = held_out(chosen.nuclei)
+        pictures = sorted((chosen.nuclei / "images").absolute().iterdir())
+        training = [picture for picture in pictures if picture not in apart]
         chosen.list.write_text("".join(f"{picture}\n" for picture in training), encoding="utf-8")
         return
     if chosen.model is None:
         sys.exit("Give --list FILE or --model RUN.")
-    model = tusk.load(chosen.model)
-    points = on = nuclei = near = 0
+    print(measure(tusk.load(chosen.model), chosen.nuclei))
+
+
+@dataclass(frozen=True)
+class NucleiFigures:
+    """In percent."""
+
+    on: float  # points on a nucleus
+    near: float  # nuclei with a point near their middle
+    overlap: float | None  # mean IoU of the masks of those; None without masks
+    points: int
+    nuclei: int
+    pictures: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.pictures} pictures: of {self.points} points, {self.on:.1f}% lie on nuclei; of {self.nuclei} nuclei, "
+            f"{self.near:.1f}% have a point within {NEAR:.0f} pixels"
+            + ("" if self.overlap is None else f"; their masks have a mean IoU of {self.overlap:.1f}%")
+        )
+
+
+def held_out(nuclei: Path) -> list[Path]:
+    """The pictures that are not trained on: every fourth."""
+    return sorted((nuclei / "images").absolute().iterdir())[3::4]
+
+
+def measure(model: tusk.Model, nuclei: Path, every: int = 1, **detection: Any) -> NucleiFigures:
+    """every: of the pictures that were not trained on, only each so many-th; detection: settings in place of the model's."""
+    pictures = held_out(nuclei)[::every]
+    points = on = count = near = 0
     overlaps: list[float] = []
-    for picture, found in zip(held_out, model.detect(held_out), strict=True):
-        labels = np.array(Image.open(chosen.nuclei / "labels" / picture.name))
+    for picture, found in zip(pictures, model.detect_iter(pictures, **detection), strict=True):
+        labels = np.array(Image.open(nuclei / "labels" / picture.name))
         xy = found.xy  # (N, 2)
         columns, rows = xy.round().astype(int).T
         points += len(xy)
@@ -49,12 +80,15 @@ def main() -> None:
         middles = np.array(center_of_mass(labels > 0, labels, np.unique(labels[labels > 0])))[:, ::-1]  # (n, 2)
         away = np.linalg.norm(middles[:, None] - xy[None], axis=2)  # (n, N)
         overlaps += mask_overlaps(labels, found, away)
-        nuclei += len(middles)
+        count += len(middles)
         near += int((away.min(1, initial=np.inf) <= NEAR).sum())
-    print(
-        f"{len(held_out)} pictures: of {points} points, {on / max(points, 1):.1%} lie on nuclei; "
-        f"of {nuclei} nuclei, {near / nuclei:.1%} have a point within "
-        f"{NEAR:.0f} pixels" + (f"; their masks have a mean IoU of {np.mean(overlaps):.1%}" if overlaps else "")
+    return NucleiFigures(
+        on=100 * on / max(points, 1),
+        near=100 * near / max(count, 1),
+        overlap=100 * float(np.mean(overlaps)) if overlaps else None,
+        points=points,
+        nuclei=count,
+        pictures=len(pictures),
     )
 
 

@@ -13,9 +13,14 @@ from PIL import Image
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 # What makes each small; FOLDER stands for a folder that `prepare` fills.
 ARGUMENTS = {
+    "blood_cells": ["FOLDER", "--model", "mnist-hard"],
     "canvases": ["--count", "40"],
     "clevr_render": ["--images", "1", "--size", "48"],
     "detection": ["--tiny"],
+    "folder_ablation": [
+        *("--blood-cells", "FOLDER", "--steps", "2", "--out", "FOLDER/out"),
+        *("--rows", "as it is", "in use: no explaining away"),
+    ],
     "layers": ["--tiny"],
     "loading": ["--images", "50", "--side", "200"],
     "naming": ["--data", "digits", "--images", "60", "--count", "20"],
@@ -30,9 +35,11 @@ ARGUMENTS = {
     "training": ["--tiny"],
 }
 PRINTS = {
+    "blood_cells": "found RBC",
     "canvases": "image() and images(): equal",
     "clevr_render": "same bytes",
     "detection": "fast against exact",
+    "folder_ablation": "blood, in use: no explaining away: found RBC",
     "layers": "dense / windowed at K = 2: step",
     "loading": "from the cache",
     "naming": "merges: ",
@@ -48,16 +55,21 @@ PRINTS = {
 }
 
 
+BOX = """<annotation><object><name>RBC</name><bndbox><xmin>20</xmin><ymin>10</ymin><xmax>40</xmax><ymax>43</ymax></bndbox>
+</object></annotation>"""
+
+
 def prepare(folder: Path) -> None:
     """Pictures with their labels, and the results of three runs."""
-    for name in ("images", "labels"):
-        (folder / name).mkdir()
+    for name in ("images", "labels", "BCCD/Annotations"):
+        (folder / name).mkdir(parents=True)
     for number in range(4):
         labels = np.zeros((96, 96), np.uint16)
         labels[10 + 5 * number :, 20:40][:18] = 1
         labels[50:68, 60:80] = 2
         Image.fromarray(np.uint8(labels > 0) * 200).convert("RGB").save(folder / "images" / f"{number}.png")
         Image.fromarray(labels).save(folder / "labels" / f"{number}.png")
+        (folder / "BCCD" / "Annotations" / f"{number}.xml").write_text(BOX)
     for number, name in enumerate("abc"):
         (folder / name).mkdir()
         (folder / name / "results.csv").write_text(f"step,score,both\n9,0.{number},0.{number}5\n")
