@@ -4,8 +4,8 @@
     python benchmarks/blood_cells.py BCCD --model runs/blood
 
 BCCD holds `images` and boxes in Pascal VOC form below `BCCD/Annotations`. A box is found where a point lies in it, and
-doubled where more than one does; a point counts for the smallest box around it. Many cells have no box, so not every point
-outside of them is wrong. Each type is named by the class that it has the largest share of; "balanced" is the mean
+doubled where more than one does; a point counts for the smallest box around it. Many cells have no box, so points
+outside of boxes need not be wrong. Each type is named by the class that it has the largest share of; "balanced" is the mean
 over the classes of how many of their points have a type of that name.
 """
 
