@@ -5,8 +5,8 @@
 
 BCCD holds `images` and boxes in Pascal VOC form below `BCCD/Annotations`. A box is found where a point lies in it, and
 doubled where more than one does; a point counts for the smallest box around it. Many cells have no box, so points
-outside of boxes need not be wrong. Each type is named by the class that it has the largest share of; "balanced" is the mean
-over the classes of how many of their points have a type of that name.
+outside of boxes need not be wrong. Each type is named by the class that it has the largest share of; "balanced" is the
+mean over the classes of how many of their points have a type of that name.
 """
 
 from __future__ import annotations

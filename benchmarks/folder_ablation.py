@@ -3,14 +3,15 @@
     python benchmarks/folder_ablation.py --nuclei NUCLEI --blood-cells BCCD --steps 600 --out runs/ablation
 
 A row is one training; a row that is there already is not trained again, so the command may be stopped and given again.
-Rows "in use" need no training: they are detections of the first row's model with other settings. Labels are read for the
-figures only (benchmarks/nuclei.py, benchmarks/blood_cells.py).
+Rows "in use" need no training: they are detections of the first row's model with other settings. Labels are read for
+the figures only (benchmarks/nuclei.py, benchmarks/blood_cells.py).
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +52,10 @@ def main() -> None:
     if chosen.nuclei is not None:
         apart = set(nuclei.held_out(chosen.nuclei))
         pictures = [str(one) for one in sorted((chosen.nuclei / "images").absolute().iterdir()) if one not in apart]
-        ablate("nuclei", pictures, lambda *a, **k: nuclei.measure(a[0], chosen.nuclei, chosen.every, **k), chosen)
+        ablate("nuclei", pictures, partial(nuclei.measure, nuclei=chosen.nuclei, every=chosen.every), chosen)
     if chosen.blood_cells is not None:
         source = [str(chosen.blood_cells / "images")]
-        ablate(
-            "blood", source, lambda *a, **k: blood_cells.measure(a[0], chosen.blood_cells, chosen.every, **k), chosen
-        )
+        ablate("blood", source, partial(blood_cells.measure, bccd=chosen.blood_cells, every=chosen.every), chosen)
 
 
 def ablate(name: str, source: list[str], measure: Callable[..., object], chosen: argparse.Namespace) -> None:

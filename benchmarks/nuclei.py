@@ -55,8 +55,8 @@ class NucleiFigures:
 
     def __str__(self) -> str:
         return (
-            f"{self.pictures} pictures: of {self.points} points, {self.on:.1f}% lie on nuclei; of {self.nuclei} nuclei, "
-            f"{self.near:.1f}% have a point within {NEAR:.0f} pixels"
+            f"{self.pictures} pictures: of {self.points} points, {self.on:.1f}% lie on nuclei; "
+            f"of {self.nuclei} nuclei, {self.near:.1f}% have a point within {NEAR:.0f} pixels"
             + ("" if self.overlap is None else f"; their masks have a mean IoU of {self.overlap:.1f}%")
         )
 
@@ -67,7 +67,7 @@ def held_out(nuclei: Path) -> list[Path]:
 
 
 def measure(model: tusk.Model, nuclei: Path, every: int = 1, **detection: Any) -> NucleiFigures:
-    """every: of the pictures that were not trained on, only each so many-th; detection: settings in place of the model's."""
+    """every: only each so many-th of the pictures held out; detection: settings in place of the model's own."""
     pictures = held_out(nuclei)[::every]
     points = on = count = near = 0
     overlaps: list[float] = []

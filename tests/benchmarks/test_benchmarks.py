@@ -55,8 +55,8 @@ PRINTS = {
 }
 
 
-BOX = """<annotation><object><name>RBC</name><bndbox><xmin>20</xmin><ymin>10</ymin><xmax>40</xmax><ymax>43</ymax></bndbox>
-</object></annotation>"""
+BOX = """<annotation><object><name>RBC</name><bndbox><xmin>20</xmin><ymin>10</ymin><xmax>40</xmax><ymax>43</ymax>
+</bndbox></object></annotation>"""
 
 
 def prepare(folder: Path) -> None:
