@@ -33,7 +33,8 @@ TRAINED: dict[str, dict[str, Any]] = {
 }
 IN_USE: dict[str, dict[str, Any]] = {
     "in use: no explaining away": {"min_explained": 0.0},
-    "in use: nearer points allowed (spacing 0.6)": {"spacing": 0.6},
+    "in use: no soft suppression": {"suppression": None},
+    "in use: one view": {"views": 1},
     "in use: least score 0.05": {"min_score": 0.05},
 }
 

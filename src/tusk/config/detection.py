@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -28,9 +28,11 @@ class DetectionConfig(Part):
     min_explained: float = 0.0
     """With `model.sizes`: a keypoint is left out where, in the mean over the pixels that it covers, it lowers the
     squared error by less than this share of what parts a thing from the background."""
-    spacing: Annotated[float, Field(ge=0.1, le=4)] = 0.6
-    """With `model.sizes`: of two keypoints that are closer than so many radii of the larger one, the better one is
-    kept. Training has 0.6."""
+    suppression: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(le=4)]] | None = None
+    """With `model.sizes`: soft non-maximum suppression. A better keypoint nearby lowers a score, to 0 at the first
+    distance and not at all from the second on, both in radii of the larger one; `min_score` comes after that."""
+    views: Literal[1, 2, 4, 8] = 1
+    """Scores and sizes are means over the image and its mirror images (2, 4) and quarter turns (8)."""
     min_gain: float | None = None
     """Least gain of a detection: by how much its keypoint lowers the reconstruction error. None: as training found it
     and stored it with the model."""
@@ -39,4 +41,6 @@ class DetectionConfig(Part):
     def _odd(self) -> Self:
         if self.window is not None and self.window % 2 == 0:
             raise ValueError(f"window must be odd, not {self.window}")
+        if self.suppression is not None and self.suppression[0] >= self.suppression[1]:
+            raise ValueError("suppression must rise: its first distance is below its second")
         return self

@@ -21,6 +21,7 @@ from tusk.data.framing import FittedPicture, Frame, Placement, fit_picture
 from tusk.detection.detections import Detections
 from tusk.detection.inputs import OneImage, each, is_one, to_picture
 from tusk.detection.onnx_format import FORMAT, VERSION
+from tusk.detection.suppress import lowered_scores
 from tusk.detection.tiling import cut_tiles, in_original, join
 from tusk.errors import DataError, UsageError, UserError, shortened
 
@@ -122,9 +123,12 @@ class OnnxModel:
         self, picture: FittedPicture, points: OnnxPoints, place: int, keypoints: int, room: int, least: float
     ) -> Detections:
         xy, inside = picture.to_original(points.xy[place].astype(np.float64))
-        found = points.score[place] > 0
-        kept = inside & found & (points.score[place] >= least)  # (K,)
         scale, config = max(picture.frame.placement.scale), self.config
+        found, score = points.score[place] > 0, points.score[place].astype(np.float64)  # (K,) each
+        if points.size is not None and config.detection.suppression is not None:
+            reach = config.detection.suppression
+            score = lowered_scores(points.xy[place], points.size[place] / 2, score, reach, least)
+        kept = inside & found & (score > 0) & (score >= least)  # (K,)
         size = None if points.size is None else points.size[place].astype(np.float64)[kept] * scale
         return Detections(
             source=picture.source,
@@ -132,7 +136,7 @@ class OnnxModel:
             height=picture.original_height,
             xy=xy[kept],
             type=points.type[place][kept],
-            score=points.score[place].astype(np.float64)[kept],
+            score=score[kept],
             gain=np.full(int(kept.sum()), np.nan),
             probability=points.probability[place].astype(np.float64)[kept],
             descriptor=points.descriptor[place].astype(np.float64)[kept],

@@ -1,6 +1,6 @@
 """THE chain from images to detections: whoever shows, counts, scores or stores detections goes through it.
 
-    encode -> peaks -> relocate -> gain (or explain away) -> filter -> merge -> masks
+    encode -> peaks -> relocate -> gain (or explain away, then suppress) -> filter -> merge -> masks
 
 `tusk detect` (predictor.py), `tusk evaluate`, the report, the threshold on gains (threshold.py) and the validation
 figures of a training all call `detect_batch`, so that they speak of the same objects.
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from tusk.detection.explain import explain_away
-from tusk.detection.filter import keep_layers
+from tusk.detection.filter import keep_layers, suppress_softly
 from tusk.detection.gain import gains
 from tusk.detection.masks import claim_pixels, label_map, pixel_shares
 from tusk.detection.merge import merge_fragments
@@ -85,7 +85,7 @@ def detect_batch(
             settings.window,
             missing="empty",
             min_score=settings.min_score,
-            spacing=settings.spacing,
+            views=settings.views,
         )
         output = relocate_keypoints(network, images, output, settings.relocate_keypoints, settings.window)
         # The network leaves away slots that no image uses: then there were more than enough.
@@ -99,6 +99,9 @@ def detect_batch(
             # Which of many candidates are things is decided here, so keypoints have run out where candidates have.
             output, gain = explain_away(network, images, keep_layers(output, strong), settings.min_explained)
             kept = keep_layers(output, ~(gain < settings.min_gain))
+            if settings.suppression is not None:
+                # After what explains nothing is left out: it would suppress what does.
+                kept = suppress_softly(kept, settings.suppression, settings.min_score)
         else:
             gain = torch.full_like(output.score, math.nan) if gain_is_unused else gains(network, images, output)
             strong = strong & ~(gain < settings.min_gain)
@@ -108,7 +111,7 @@ def detect_batch(
         shares = None if merged.layer_alpha is None else pixel_shares(merged.layer_alpha)
     return BatchDetections(
         xy=output.xy,
-        score=output.score,
+        score=kept.score,
         gain=gain,
         found=output.found,
         kept=merged.found,

@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from tusk.config import Config, DetectionConfig
 from tusk.errors import UsageError
-from tusk.model.keypoints import SPACING
 from tusk.model.storage import StoredModel
 
 
@@ -25,7 +24,8 @@ class DetectionSettings:
     min_score: float = 0.0
     min_gain: float = 0.0
     min_explained: float = 0.0
-    spacing: float = SPACING
+    suppression: tuple[float, float] | None = None
+    views: int = 1
 
     def __post_init__(self) -> None:
         if self.keypoints < 1:
@@ -37,7 +37,7 @@ class DetectionSettings:
 
     def every_keypoint(self) -> DetectionSettings:
         """The same with nothing left out for its score or gain."""
-        return replace(self, min_score=0.0, min_gain=-math.inf, min_explained=-math.inf)
+        return replace(self, min_score=0.0, min_gain=-math.inf, min_explained=-math.inf, suppression=None)
 
 
 def settings_from(config: Config, least_gain: float | None = None) -> DetectionSettings:
@@ -56,7 +56,8 @@ def settings_from(config: Config, least_gain: float | None = None) -> DetectionS
         min_score=detection.min_score,
         min_gain=-math.inf if known is None else known,
         min_explained=detection.min_explained,
-        spacing=detection.spacing,
+        suppression=detection.suppression,
+        views=detection.views,
     )
 
 

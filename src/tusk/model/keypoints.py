@@ -15,7 +15,7 @@ from tusk.geometry.sampling import sample_bilinear
 
 LEAST_SCORE = 0.01  # of a thing: below it there is nothing, not even a weak one
 CANDIDATES = 3  # times the keypoints asked for, before those that overlap a better one are left out
-SPACING = 0.6  # radii of the larger one by which two sized keypoints are apart in training; things may overlap
+SPACING = 0.6  # radii of the larger one by which two sized keypoints are apart at least; things may overlap
 AROUND = 5  # side of the window of the soft-argmax around a sized keypoint, in pixels of the map
 
 
@@ -75,10 +75,9 @@ def extract_sized_keypoints(
     count: int,
     window: int,
     temperature: float,
-    spacing: float = SPACING,
     least: float = LEAST_SCORE,
 ) -> Keypoints:
-    """The `count` best things of each map: of two peaks closer than `spacing` radii only the better one.
+    """The `count` best things of each map: of two peaks closer than 0.6 radii only the better one.
 
     score_map, radius_map (B, 1, H, W). Things of several sizes may lie in one image: a small one beside a large one is
     kept where two large ones at that distance would be one and the same.
@@ -91,7 +90,7 @@ def extract_sized_keypoints(
         places = torch.stack([index % width, index // width], -1).to(flat.dtype)  # (B, N, 2)
         radius = radius_map.flatten(1).gather(1, index)
         valid = value >= max(least, LEAST_SCORE)
-        kept = suppress_by_size(places, radius, valid, spacing)
+        kept = suppress_by_size(places, radius, valid, SPACING)
         value, order = torch.where(kept, value, -1.0).topk(min(count, value.shape[1]))  # (B, K) each
         found = value >= 0
         index = index.gather(1, order)

@@ -19,9 +19,10 @@ from tusk.model.canvas import CanvasDecoder
 from tusk.model.decoder import Decoded, Decoder
 from tusk.model.descriptors import DescriptorSpace, Statistics
 from tusk.model.encoder import Encoder
-from tusk.model.keypoints import SPACING, Keypoints, extract_keypoints, extract_sized_keypoints, most_peaks
+from tusk.model.keypoints import Keypoints, extract_keypoints, extract_sized_keypoints, most_peaks
 from tusk.model.prototypes import Prototypes
 from tusk.model.unet import ApplyNorm
+from tusk.model.views import encode_views
 
 
 @dataclass(frozen=True)
@@ -97,16 +98,16 @@ class Network(nn.Module):
         *,
         missing: Literal["error", "empty"] = "error",
         min_score: float = 0.0,
-        spacing: float = SPACING,
+        views: int = 1,
     ) -> Output:
         """image (B, 3, H, W) in [0, 1], of any size that holds the peaks -> `Output` (see there for the shapes).
 
         `keypoints` and `window` (in image pixels) may differ from the configured ones. Where an image has fewer peaks:
         an error, or empty keypoints of score 0 whose `found` is False. With sizes, slots that no image has a keypoint
-        of `min_score` for are left away: most are empty there, and each would be decoded; and of two keypoints closer
-        than `spacing` radii of the larger one only the better one is found.
+        of `min_score` for are left away: most are empty there, and each would be decoded. Scores and sizes are means
+        over so many `views` (see `encode_views`).
         """
-        encoding = self.encode(image, keypoints, window, min_score, spacing)
+        encoding = self.encode(image, keypoints, window, min_score, views)
         if self.config.sizes is not None and missing == "empty":
             encoding = encoding.trimmed(min_score)
         points = encoding.keypoints
@@ -141,18 +142,18 @@ class Network(nn.Module):
         keypoints: int | None = None,
         window: float | None = None,
         min_score: float = 0.0,
-        spacing: float = SPACING,
+        views: int = 1,
     ) -> Encoding:
         """image (B, 3, H, W) -> maps, keypoints and descriptors; `window` in image pixels, if not as configured.
 
-        With sizes, `min_score` and `spacing` are as in `forward`.
+        `min_score` and `views` are as in `forward`.
         """
         config = self.config
         height, width = image.shape[-2:]
         count = config.keypoints if keypoints is None else keypoints
         side = config.window if window is None else window
         check_size(config, height, width, count, side)
-        feature_map, score_map, radius_map = self.encoder(self._pad(image))
+        feature_map, score_map, radius_map = encode_views(self.encoder, self._pad(image), views)
         rows, columns = -(-height // config.stride), -(-width // config.stride)
         feature_map = feature_map[..., :rows, :columns]  # the padding holds no keypoints
         score_map = score_map[..., :rows, :columns]
@@ -161,9 +162,7 @@ class Network(nn.Module):
             points = extract_keypoints(score_map, count, window, config.temperature, count_border=config.count_border)
         else:
             radius_map = radius_map[..., :rows, :columns]
-            points = extract_sized_keypoints(
-                score_map, radius_map, count, window, config.temperature, spacing, min_score
-            )
+            points = extract_sized_keypoints(score_map, radius_map, count, window, config.temperature, min_score)
         # With sizes there are more slots than things in most images; the score of an empty one is next to nothing.
         weight = None if points.radius is None else points.score
         descriptors, statistics = self.descriptor_space(self._read(feature_map, points.xy), weight)  # (B, K, C)

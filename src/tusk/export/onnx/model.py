@@ -41,7 +41,7 @@ def onnx_model(model: StoredModel, names: Sequence[str], keypoints: int | None =
     if maps.radius is None:
         places = add_keypoints(graph, network, maps, count, window)
     else:
-        places = add_sized_keypoints(graph, network, maps, count, window, settings.min_score, settings.spacing)
+        places = add_sized_keypoints(graph, network, maps, count, window, settings.min_score)
     descriptors = add_descriptors(graph, network, maps, places.xy)
     kind, probability = add_types(graph, network, descriptors)
     half, stride = graph.number(0.5), graph.number(config.stride)

@@ -8,14 +8,14 @@ from onnx import TensorProto, helper
 from tusk.export.onnx.builder import Builder
 from tusk.export.onnx.encoder import Maps
 from tusk.export.onnx.points import Places, peaks, read_bilinear, soft_argmax
-from tusk.model.keypoints import AROUND, CANDIDATES, LEAST_SCORE
+from tusk.model.keypoints import AROUND, CANDIDATES, LEAST_SCORE, SPACING
 from tusk.model.network import Network
 
 
 def add_sized_keypoints(
-    graph: Builder, network: Network, maps: Maps, keypoints: str, window: int, least: float, spacing: float
+    graph: Builder, network: Network, maps: Maps, keypoints: str, window: int, least: float
 ) -> Places:
-    """The best things of each map: of two peaks closer than `spacing` radii only the better one."""
+    """The best things of each map: of two peaks closer than 0.6 radii only the better one."""
     assert maps.radius is not None
     flat, value = peaks(graph, maps, window)
     number = graph.op("Mul", keypoints, graph.whole(CANDIDATES))
@@ -25,7 +25,7 @@ def add_sized_keypoints(
     column = graph.op("Sub", index, graph.op("Mul", row, maps.columns))
     radius = graph.op("GatherElements", graph.reshape(maps.radius, 0, -1), index, axis=1)
     valid = graph.op("GreaterOrEqual", value, graph.number(max(least, LEAST_SCORE)))
-    kept = _suppressed(graph, graph.op("Cast", column, to=1), graph.op("Cast", row, to=1), radius, valid, spacing)
+    kept = _suppressed(graph, graph.op("Cast", column, to=1), graph.op("Cast", row, to=1), radius, valid)
     value = graph.op("Where", kept, value, graph.number(-1))
     value, order = graph.op("TopK", value, graph.op("Min", keypoints, number), outputs=2)  # (B, K) each
     index = graph.op("GatherElements", index, order, axis=1)
@@ -38,7 +38,7 @@ def add_sized_keypoints(
     return Places(xy, graph.op("Where", found, score, graph.number(0)), radius)
 
 
-def _suppressed(graph: Builder, x: str, y: str, radius: str, valid: str, spacing: float) -> str:
+def _suppressed(graph: Builder, x: str, y: str, radius: str, valid: str) -> str:
     """(B, N) each, best first -> (B, N) bool: greedy suppression.
 
     Who is kept depends on those before it alone. So what is asked of all at once, again and again, is right for one
@@ -50,7 +50,7 @@ def _suppressed(graph: Builder, x: str, y: str, radius: str, valid: str, spacing
 
     across, down = pairs("Sub", x), pairs("Sub", y)
     apart = graph.op("Sqrt", graph.op("Add", graph.op("Mul", across, across), graph.op("Mul", down, down)))
-    near = graph.op("Less", apart, graph.op("Mul", pairs("Max", radius), graph.number(spacing)))
+    near = graph.op("Less", apart, graph.op("Mul", pairs("Max", radius), graph.number(SPACING)))
     count = graph.op("Squeeze", graph.side(radius, 1))
     places = graph.op("Range", graph.constant(0, np.int64), count, graph.constant(1, np.int64))
     before = graph.op("Less", graph.unsqueeze(places, 0), graph.unsqueeze(places, 1))  # (N, N): column before row

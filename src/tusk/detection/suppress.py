@@ -1,0 +1,35 @@
+"""Soft non-maximum suppression of keypoints with sizes (after Bodla et al. 2017).
+
+The nearer a keypoint is to a better one, the better it has to be itself: a sure one beside another is a thing that
+touches it, an unsure one is most likely a part of it. Hard suppression has one distance for both, and loses things
+that touch or keeps parts. Without torch: ONNX models use it too.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.floating]
+
+
+def lowered_scores(
+    xy: FloatArray, radius: FloatArray, score: FloatArray, reach: tuple[float, float], least: float
+) -> npt.NDArray[np.float64]:
+    """xy (N, 2), radius (N,), score (N,) -> (N,) scores, 0 for those that fall below `least`.
+
+    From the best on, each that is kept multiplies the scores of the others by a factor that rises from 0 at the first
+    distance of `reach` to 1 at the second, both in radii of the larger of the two.
+    """
+    near, far = reach
+    left = np.asarray(score, np.float64).copy()  # what those that are not settled yet have at the moment
+    final = np.zeros(len(left))
+    for _ in range(len(left)):
+        best = int(left.argmax())
+        if left[best] < least or left[best] <= 0:
+            break
+        final[best] = left[best]
+        apart = np.hypot(*(xy - xy[best]).T) / np.maximum(radius, radius[best])  # (N,)
+        left *= np.clip((apart - near) / (far - near), 0, 1)
+        left[best] = 0  # settled, also where `near` is below 0
+    return final
