@@ -74,13 +74,6 @@ def test_tiles_are_larger_and_oblong_where_norms_allow_it_and_find_the_same(monk
     assert ours.mask_map.shape == (HEIGHT, WIDTH) and set(np.unique(ours.mask_map)) == set(range(len(DISCS) + 1))
 
 
-def test_of_two_that_overlap_one_is_left_where_the_spacing_says_so():
-    """Two discs of radius 12, their middles 16 apart."""
-    picture = draw_discs(96, 96, [(40, 48, 12), (56, 48, 12)])
-    counts = [len(Predictor(disc_model(detection={"spacing": spacing})).detect(picture)) for spacing in (0.6, 2.0)]
-    assert counts == [2, 1]
-
-
 def test_masks_cover_their_discs():
     found = Predictor(disc_model()).detect(PICTURE)
     for one, (_, _, radius) in zip(found, matched(found), strict=True):

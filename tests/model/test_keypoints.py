@@ -157,7 +157,7 @@ def test_of_two_sized_peaks_closer_than_their_radius_only_the_better_one_is_left
     score_map = peaks_at((8, 8, 0.9), (14, 8, 0.8), (24, 24, 0.7), (30, 24, 0.6))
     radius_map = torch.full_like(score_map, 3.0)
     radius_map[..., :16, :] = 12.0  # the two above lie 6 apart: within 0.6 of this radius, but not of the other
-    points = extract_sized_keypoints(score_map, radius_map, 6, 3, 0.01, 0.6)
+    points = extract_sized_keypoints(score_map, radius_map, 6, 3, 0.01)
     assert places_of(points) == [(8, 8), (24, 24), (30, 24)]
     assert points.found.tolist() == [[True] * 3 + [False] * 3]
     torch.testing.assert_close(points.score[0], torch.tensor([0.9, 0.7, 0.6, 0, 0, 0]), atol=1e-3, rtol=0)
@@ -166,22 +166,22 @@ def test_of_two_sized_peaks_closer_than_their_radius_only_the_better_one_is_left
 
 def test_an_empty_map_gives_no_sized_keypoint_and_a_small_one_no_more_than_it_has():
     empty = torch.full((2, 1, 16, 16), 1e-4)
-    assert not extract_sized_keypoints(empty, torch.ones_like(empty), 5, 3, 0.2, 0.6).found.any()
+    assert not extract_sized_keypoints(empty, torch.ones_like(empty), 5, 3, 0.2).found.any()
     tiny = torch.full((1, 1, 2, 2), 0.5)
-    points = extract_sized_keypoints(tiny, torch.ones_like(tiny), 9, 3, 0.2, 0.6)
+    points = extract_sized_keypoints(tiny, torch.ones_like(tiny), 9, 3, 0.2)
     assert points.xy.shape == (1, 4, 2) and points.found.sum() == 1
 
 
 def test_places_scores_and_sizes_have_gradients():
     score_map = torch.rand(1, 1, 12, 12, generator=torch.Generator().manual_seed(0)).requires_grad_()
     radius_map = torch.full((1, 1, 12, 12), 2.0, requires_grad=True)
-    points = extract_sized_keypoints(score_map, radius_map, 3, 3, 0.2, 0.6)
+    points = extract_sized_keypoints(score_map, radius_map, 3, 3, 0.2)
     (points.xy.sum() + points.score.sum() + points.radius.sum()).backward()
     assert score_map.grad.abs().sum() > 0 and radius_map.grad.sum() == pytest.approx(3.0)
 
 
 def test_a_part_of_the_images_keeps_its_sizes():
     score_map = torch.rand(3, 1, 12, 12)
-    points = extract_sized_keypoints(score_map, torch.rand(3, 1, 12, 12) + 1, 4, 3, 0.2, 0.6)
+    points = extract_sized_keypoints(score_map, torch.rand(3, 1, 12, 12) + 1, 4, 3, 0.2)
     torch.testing.assert_close(points[1:2].radius, points.radius[1:2])
     assert extract_keypoints(score_map, 4, 3, 0.2)[1:].radius is None
