@@ -35,7 +35,6 @@ IN_USE: dict[str, dict[str, Any]] = {
     "in use: no explaining away": {"min_explained": 0.0},
     "in use: no soft suppression": {"suppression": None},
     "in use: one view": {"views": 1},
-    "in use: least score 0.05": {"min_score": 0.05},
 }
 
 

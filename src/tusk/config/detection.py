@@ -31,8 +31,8 @@ class DetectionConfig(Part):
     suppression: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(le=4)]] | None = None
     """With `model.sizes`: soft non-maximum suppression. A better keypoint nearby lowers a score, to 0 at the first
     distance and not at all from the second on, both in radii of the larger one; `min_score` comes after that."""
-    views: Literal[1, 2, 4, 8] = 1
-    """Scores and sizes are means over the image and its mirror images (2, 4) and quarter turns (8)."""
+    views: Literal[1, 2, 4] = 1
+    """Scores and sizes are means over the image and its mirror images: left for right (2), upside down too (4)."""
     min_gain: float | None = None
     """Least gain of a detection: by how much its keypoint lowers the reconstruction error. None: as training found it
     and stored it with the model."""
