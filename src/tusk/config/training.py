@@ -49,6 +49,9 @@ class TrainingConfig(Part):
     """Checkpoints at multiples of this many steps are kept, beside the last and the best; 0 for none."""
     evaluate_every: Count = 500
     """Steps between two validations."""
+    selection: Literal["best", "last"] = "best"
+    """Which weights become the model: those of the validation with the best score, which needs no labels, or those at
+    the end."""
     workers: CountOrNone | None = None
     """Processes that load images ahead, for each process that trains; 0 loads them in the training's own. None: 0 on
     the CPU, which they would take from the training, and up to 8 for each GPU."""

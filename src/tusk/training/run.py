@@ -251,15 +251,18 @@ class Run:
         if log is None:
             return path
         figures = self._validate(trainer, log)
-        checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=self._score(trainer, figures))
+        score, chosen = self._score(trainer, figures), trainer.step
+        checkpoints.save(trainer, seconds=spent, rollbacks=rollbacks, score=score)
         log.close()
-        best = checkpoints.restore_network(trainer.network, "best")
+        if self.config.training.selection == "best":
+            best = checkpoints.restore_network(trainer.network, "best")
+            score, chosen = (None, chosen) if best is None else (best.score, best.step)
         provenance = {
             "command": self.command,
             "seed": self.config.training.seed,
             "minutes": round(spent / 60, 2),
-            "steps": trainer.step if best is None else best.step,
-            "score": None if best is None or best.score is None else round(best.score, 4),
+            "steps": chosen,
+            "score": None if score is None else round(score, 4),
             "least_gain": self._least_gain(trainer.network),
         }
         network, config, tree = trainer.network, self.config, None
@@ -268,10 +271,9 @@ class Run:
             provenance["type_tree"] = tree
         stored = StoredModel(_in_use(network), config, provenance)
         save_model(path, stored)
-        step, validation = (trainer.step, figures) if best is None or best.step == trainer.step else (best.step, None)
-        if network is not trainer.network:
-            validation = None  # it was about the types before they were merged
-        self._page(network, TrainingState(step, spent, True, validation, stored.least_gain, tree))
+        # Figures of other weights, or of the types before they were merged, do not belong to this model.
+        validation = figures if chosen == trainer.step and network is trainer.network else None
+        self._page(network, TrainingState(chosen, spent, True, validation, stored.least_gain, tree))
         return path
 
     def _merge_types(self, network: Network) -> tuple[Network, Config, Any]:
