@@ -170,7 +170,8 @@ def test_whatever_ends_a_run_its_log_is_closed_and_its_workers_end(monkeypatch, 
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
 
 
-def test_the_model_is_the_best_at_validation_and_every_nth_checkpoint_is_kept(monkeypatch, tmp_path):
+@pytest.mark.parametrize(("selection", "score", "step"), [("best", 0.9, 10), ("last", 0.4, 12)])
+def test_the_model_is_the_chosen_one_and_every_nth_checkpoint_is_kept(monkeypatch, tmp_path, selection, score, step):
     scores = iter([0.7, 0.9, 0.4])
     real = tusk.training.run.validate
     monkeypatch.setattr(
@@ -178,18 +179,18 @@ def test_the_model_is_the_best_at_validation_and_every_nth_checkpoint_is_kept(mo
         "validate",
         lambda *args: replace(real(*args), agreement=next(scores), explained_variance=1.0),
     )
-    training = {"evaluate_every": 5, "keep_every": 4}
+    training = {"evaluate_every": 5, "keep_every": 4, "selection": selection}
     path = run_in(tmp_path, CONFIG.model_copy(update={"training": CONFIG.training.model_copy(update=training)})).train(
         resume=False
     )
     model = load_model(path)
-    assert (model.provenance["score"], model.provenance["steps"]) == (0.9, 10)
+    assert (model.provenance["score"], model.provenance["steps"]) == (score, step)
     folder = tmp_path / "checkpoints"
     kept = sorted(int(file.stem.removeprefix("step-")) for file in folder.glob("*.safetensors"))
     assert kept == [4, 8, 10, 12]
-    best = load_file(folder / "step-0000010.safetensors")
+    chosen = load_file(folder / f"step-{step:07}.safetensors")
     for name, value in model.network.state_dict().items():
-        assert torch.equal(value, best[f"network/{name}"]), name
+        assert torch.equal(value, chosen[f"network/{name}"]), name
 
 
 @pytest.mark.parametrize(("least", "stored"), [(1.23456, 1.235), (-np.inf, None)])
