@@ -46,9 +46,9 @@ def test_the_target_is_one_at_a_blob_and_falls_off_with_its_size():
             assert float(target[0, 0, row, column]) == pytest.approx(wanted, abs=1e-6)
 
 
-def loss_of(score_map, radius_map, residual):
+def loss_of(score_map, radius_map, residual, **settings):
     """The loss alone, of a step that has nothing else."""
-    config = Config.model_validate({"model": SIZED, "losses": {"blobs": {"weight": 1.0}}})
+    config = Config.model_validate({"model": SIZED, "losses": {"blobs": {"weight": 1.0, **settings}}})
     network = SimpleNamespace(config=config.model)
     encoding = SimpleNamespace(score_map=score_map, radius_map=radius_map)
     ranks = SimpleNamespace(all_gather_with_grad=lambda value: value)
@@ -95,9 +95,28 @@ def test_descent_finds_the_things_and_their_sizes():
     assert torch.sigmoid(score)[0, 0, 28:].max() < 0.05
 
 
-def test_nothing_to_find_is_no_error():
+def test_what_hangs_together_is_one_thing_and_too_much_of_it_teaches_nothing():
+    """A cross of five discs; two crosses that touch; one that the edge cuts off."""
+    arms = [(-4.0, 0.0), (4.0, 0.0), (0.0, -4.0), (0.0, 4.0), (0.0, 0.0)]
+    crosses = [(10.0, 12.0), (40.0, 10.0), (40.0, 22.0), (30.0, 47.0)]
+    discs = [(x + across, y + down, 2.5) for x, y in crosses for across, down in arms]
+    residual = torch.from_numpy(disc_mask(48, 56, *discs))[None, None]
+    raw = torch.zeros(1, 1, 48, 56, requires_grad=True)
+    stride = Config.model_validate({"model": SIZED}).model.stride
+    loss_of(torch.sigmoid(raw), torch.full_like(residual, 5.0), residual, connected=2 * stride * 7.0).backward()
+    assert raw.grad is not None
+    push = -raw.grad[0, 0]
+    assert push[12, 10] > 0 and push.argmax() == 12 * 56 + 10, "up in the middle of the one"
+    assert push[12, 6] < 0, "down on its arms"
+    for x, y in crosses[1:]:
+        assert push[int(y), int(x)].abs() < 1e-4 * push[12, 10], "neither where nothing is known"
+    assert push[30, 10] < 0, "down on the background"
+
+
+@pytest.mark.parametrize("connected", [None, 30.0])
+def test_nothing_to_find_is_no_error(connected):
     score = torch.full((1, 1, 16, 16), 0.1, requires_grad=True)
-    loss = loss_of(score, torch.full((1, 1, 16, 16), 3.0), torch.zeros(1, 1, 16, 16))
+    loss = loss_of(score, torch.full((1, 1, 16, 16), 3.0), torch.zeros(1, 1, 16, 16), connected=connected)
     loss.backward()
     assert loss.isfinite() and (score.grad > 0).all()
 

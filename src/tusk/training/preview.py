@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from tusk.data.tones import to_full_contrast
 from tusk.errors import DataError
 from tusk.geometry.blobs import blob_radii, find_blobs, thing_responses
 from tusk.geometry.foreground import flat_foreground
+from tusk.training.pieces import Pieces, are_things, find_pieces
 
 THING = 21.0  # pixels: the diameter of a usual thing, as the network is made for it
 TILE = 96  # pixels: the side of a tile, `data.size` of preset folder/fast
@@ -38,6 +39,8 @@ _LARGEST_SHARE = 0.2  # radius of the largest blob, of the picture's shorter sid
 # A background that things lie on: even (its noise at full contrast), and neither all nor nothing of a picture.
 _EVEN, _COVER = 0.05, (0.001, 0.8)
 _SCALES = (0.02, 8.0)
+_PART = 0.25  # of a usual thing's diameter: smaller blobs are dust, or parts of things
+_SEVERAL = 1.5  # usual things' diameters: pieces that are larger are several that touch
 _SPARE, _FEWEST, _MOST_KEYPOINTS = 1.2, 8, 32
 _GREY = 4  # bytes by which channels differ at the most in a grey picture
 
@@ -56,6 +59,7 @@ class Glimpse:
     area: float  # of what was looked at, in the picture's own pixels
     corner: tuple[int, int]  # x, y of its top-left pixel in the picture
     picture_area: float  # of the whole picture, of which that may be a part
+    pieces: Pieces  # what hangs together
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class Preview:
     fullest: float  # things in the fullest one, for an area of one tile
     has_background: bool
     is_grey: bool
+    connected: bool  # things are what hangs together, and blobs are parts of them
 
     def sentences(self) -> list[str]:
         """Four lines for people: what was decided, and how to overrule it."""
@@ -83,7 +88,8 @@ class Preview:
             ]
         return [
             f"Looked at {len(self.glimpses)} pictures, {colours}: things lie on a background, about "
-            f"{self.per_picture:.0f} in a picture.",
+            f"{self.per_picture:.0f} in a picture"
+            + ("; what hangs together is one thing (--losses.blobs.connected)." if self.connected else "."),
             f"A usual thing is {self.thing_size:.0f} pixels wide, from {self.smallest:.0f} to {self.largest:.0f} "
             "(--thing-size).",
             f"Pictures are scaled by {self.scale:g} and cut into tiles (--data.scale, --data.size).",
@@ -106,7 +112,11 @@ class Preview:
     def settings(self, sized: bool) -> dict[str, dict[str, Any]]:
         """What follows for the configuration; sized: of a network that learns sizes, in tiles."""
         own: dict[str, dict[str, Any]] = {"model": {"keypoints": self.keypoints}, "data": {"grey": self.is_grey}}
-        return {**own, "data": {"grey": self.is_grey, "scale": self.scale}} if sized else own
+        if sized:
+            own["data"]["scale"] = self.scale
+            if self.connected:
+                own["losses"] = {"blobs": {"connected": round(_SEVERAL * THING, 1)}}
+        return own
 
 
 def look_at(files: Sequence[Path], thing_size: float | None = None) -> Preview:
@@ -119,6 +129,12 @@ def look_at(files: Sequence[Path], thing_size: float | None = None) -> Preview:
     usual = _usual_size(glimpses)
     if usual is not None and usual * min(one.scale for one in glimpses) < 2 * _TINY:
         glimpses = _glimpses(sample, whole=False)
+        usual = _usual_size(glimpses)
+    connected = usual is not None and are_things(
+        [one.pieces for one in glimpses], [one.diameter for one in glimpses], _PART * usual
+    )
+    if connected:
+        glimpses = [_of_pieces(one) for one in glimpses]
         usual = _usual_size(glimpses)
     noise = float(np.quantile([one.noise for one in glimpses], 0.75))  # most pictures must have an even one
     cover = float(np.median([one.cover for one in glimpses]))
@@ -139,6 +155,7 @@ def look_at(files: Sequence[Path], thing_size: float | None = None) -> Preview:
         fullest=float(np.quantile(density, 0.9)),
         has_background=known is not None and noise <= _EVEN and _COVER[0] <= cover <= _COVER[1],
         is_grey=all(one.is_grey for one in glimpses),
+        connected=connected,
     )
 
 
@@ -177,7 +194,13 @@ def _glimpses(files: Sequence[Path], *, whole: bool = True) -> list[Glimpse]:
 
 def _counted(glimpse: Glimpse, usual: float | None) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """(N,) bool: the blobs that are things or may be: much smaller ones are dust, or parts of things."""
-    return np.asarray(glimpse.diameter >= 0.25 * (usual or 0))
+    return np.asarray(glimpse.diameter >= _PART * (usual or 0))
+
+
+def _of_pieces(glimpse: Glimpse) -> Glimpse:
+    """With pieces in place of blobs."""
+    whole = ~glimpse.pieces.cut
+    return replace(glimpse, xy=glimpse.pieces.xy[whole] + glimpse.corner, diameter=glimpse.pieces.diameter[whole])
 
 
 def _usual_size(glimpses: Sequence[Glimpse]) -> float | None:
@@ -218,4 +241,5 @@ def _measure(pixels: UInt8Array, *, whole: bool = True) -> Glimpse:
         area=shown.shape[0] * shown.shape[1] / scale**2,
         corner=(left, top),
         picture_area=float(height * width),
+        pieces=find_pieces((foreground[0, 0] > 0.5).numpy(), xy[0, found].double().numpy(), scale),
     )
