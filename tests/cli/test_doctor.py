@@ -49,7 +49,7 @@ def test_json_and_faults(capsys, monkeypatch):
     values = json.loads(capsys.readouterr().out)
     assert stop.value.code == 1 and values["well"] is False
     assert any("OMP_NUM_THREADS" in fault for fault in values["faults"]) and "It broke: repair it." in values["faults"]
-    assert values["machine"]["models"] == ["clevr6", "mnist-hard", "tetrominoes"]
+    assert values["machine"]["models"] == ["blood-cells", "clevr6", "mnist-hard", "tetrominoes"]
     with pytest.raises(SystemExit) as stop:
         main(["doctor"])
     lines = capsys.readouterr().out.splitlines()

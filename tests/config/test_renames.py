@@ -113,8 +113,8 @@ def test_shipped_models_have_the_settings_of_their_presets(name):
     values = stored(name)
     config, preset = Config.from_stored(values), load_config(FOLDERS.get(name, name))
     assert config.detection == preset.detection and config.losses == preset.losses
-    if name in FOLDERS:  # how many keypoints and types there are is up to the pictures
-        decided = {"keypoints": config.model.keypoints, "types": config.model.types}
+    if name in FOLDERS:  # how many keypoints and types there are, and which were merged, is up to the pictures
+        decided = {one: getattr(config.model, one) for one in ("keypoints", "types", "prototypes")}
         assert config.model == preset.model.model_copy(update=decided)
     else:
         assert config.model == preset.model
