@@ -5,7 +5,7 @@ import pytest
 
 from tests.pictures import apart, disc_mask, draw_discs
 from tests.training.test_preview import save
-from tusk.training.pieces import are_things, find_pieces
+from tusk.training.pieces import find_pieces, what_are_things
 from tusk.training.preview import look_at
 
 HEIGHT, WIDTH = 240, 320
@@ -23,7 +23,7 @@ def test_parts_that_never_lie_alone_are_no_things(tmp_path):
     rng = np.random.default_rng(0)
     drawn = [crosses(rng) for _ in range(3)]
     preview = look_at(save(tmp_path, [pixels for pixels, _ in drawn]))
-    assert preview.connected and preview.has_background
+    assert preview.things == "pieces" and preview.has_background
     for glimpse, (_, middles) in zip(preview.glimpses, drawn, strict=True):
         places = np.array([middle[:2] for middle in middles])
         assert len(glimpse.xy) == len(places)
@@ -39,7 +39,7 @@ def test_clumps_of_what_lies_alone_too_are_several_things(tmp_path):
     pairs, _ = zip(*(crosses(rng, arms=((-7, 0), (7, 0)), number=4) for _ in range(4)), strict=True)
     singles, _ = zip(*(crosses(rng, arms=((0, 0),), number=6) for _ in range(4)), strict=True)
     preview = look_at(save(tmp_path, [*pairs, *singles]))
-    assert not preview.connected
+    assert preview.things == "blobs"
     assert preview.thing_size == pytest.approx(16, rel=0.2)
     assert "losses" not in preview.settings(sized=True)
 
@@ -52,7 +52,9 @@ def test_what_the_edge_cuts_off_proves_nothing(tmp_path):
         pixels, _ = crosses(rng)
         pixels[:, :140] = np.where(rng.random((HEIGHT, 140, 1)) < 0.9, INK, PAPER)
         pictures.append(pixels)
-    assert not look_at(save(tmp_path, pictures)).connected
+    preview = look_at(save(tmp_path, pictures))
+    assert preview.things == "unclear" and "losses" not in preview.settings(sized=True)
+    assert "this may be wrong" in preview.sentences()[0]
 
 
 def test_pieces_are_in_the_pictures_own_pixels_and_rings_are_filled():
@@ -70,6 +72,5 @@ def test_a_handful_of_pieces_is_too_few_to_judge_by():
     mask = np.zeros((60, 80), bool)
     mask[20:24, 10:40] = True
     few = find_pieces(mask, np.array([[15.0, 21.0], [25.0, 21.0], [35.0, 21.0]]), 1.0)
-    assert not are_things([few] * 9, [np.full(3, 4.0)] * 9, 1.0)
-    assert are_things([few] * 10, [np.full(3, 4.0)] * 10, 1.0)
-    assert not are_things([few] * 10, [np.full(3, 4.0)] * 10, 50.0), "smaller than anything that counts"
+    for count, least, wanted in ((9, 1.0, "blobs"), (10, 1.0, "pieces"), (10, 50.0, "blobs")):
+        assert what_are_things([few] * count, [np.full(3, 4.0)] * count, least) == wanted

@@ -7,7 +7,7 @@ never do: there it is what hangs together that recurs, and each connected piece 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ _FEWEST = 10  # whole pieces in all pictures, to judge by
 _MOST = 0.5  # of a piece's disc is its largest blob, at least
 _PIECES = 1000  # in a picture
 
+Things = Literal["blobs", "pieces", "unclear"]
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -55,9 +56,11 @@ def find_pieces(foreground: np.ndarray[Any, np.dtype[np.bool_]], blobs: FloatArr
     )
 
 
-def are_things(pieces: list[Pieces], blobs: list[FloatArray], least: float) -> bool:
-    """Whether pieces are things, and blobs are parts of them; blobs: their diameters (N,) in each picture, of which
-    those below `least` do not count."""
+def what_are_things(pieces: list[Pieces], blobs: list[FloatArray], least: float) -> Things:
+    """Blobs, or pieces, of which blobs are parts; unclear where blobs never lie alone, and pieces are seldom whole.
+
+    blobs: their diameters (N,) in each picture, of which those below `least` do not count.
+    """
     alone, whole, everything = [], 0.0, 0.0
     for one, diameter in zip(pieces, blobs, strict=True):
         number = len(one.diameter)
@@ -69,4 +72,6 @@ def are_things(pieces: list[Pieces], blobs: list[FloatArray], least: float) -> b
         alone.extend((count == 1)[clear] & (largest**2 >= _MOST * one.diameter**2)[clear])
         whole += float(one.area[clear].sum())
         everything += float(one.area.sum())
-    return len(alone) >= _FEWEST and float(np.mean(alone)) < _ALONE and whole >= _WHOLE * everything
+    if len(alone) < _FEWEST or float(np.mean(alone)) >= _ALONE:
+        return "blobs"
+    return "pieces" if whole >= _WHOLE * everything else "unclear"

@@ -24,7 +24,7 @@ from tusk.data.tones import to_full_contrast
 from tusk.errors import DataError
 from tusk.geometry.blobs import blob_radii, find_blobs, thing_responses
 from tusk.geometry.foreground import flat_foreground
-from tusk.training.pieces import Pieces, are_things, find_pieces
+from tusk.training.pieces import Pieces, Things, find_pieces, what_are_things
 
 THING = 21.0  # pixels: the diameter of a usual thing, as the network is made for it
 TILE = 96  # pixels: the side of a tile, `data.size` of preset folder/fast
@@ -39,6 +39,11 @@ _LARGEST_SHARE = 0.2  # radius of the largest blob, of the picture's shorter sid
 # A background that things lie on: even (its noise at full contrast), and neither all nor nothing of a picture.
 _EVEN, _COVER = 0.05, (0.001, 0.8)
 _SCALES = (0.02, 8.0)
+_REMARKS: dict[Things, str] = {
+    "blobs": ".",
+    "pieces": "; what hangs together is one thing (--losses.blobs.connected).",
+    "unclear": ", but round parts of them seldom lie alone, so this may be wrong: look at the circles (tusk preview).",
+}
 _PART = 0.25  # of a usual thing's diameter: smaller blobs are dust, or parts of things
 _SEVERAL = 1.5  # usual things' diameters: pieces that are larger are several that touch
 _SPARE, _FEWEST, _MOST_KEYPOINTS = 1.2, 8, 32
@@ -74,7 +79,7 @@ class Preview:
     fullest: float  # things in the fullest one, for an area of one tile
     has_background: bool
     is_grey: bool
-    connected: bool  # things are what hangs together, and blobs are parts of them
+    things: Things = "blobs"
 
     def sentences(self) -> list[str]:
         """Four lines for people: what was decided, and how to overrule it."""
@@ -88,8 +93,7 @@ class Preview:
             ]
         return [
             f"Looked at {len(self.glimpses)} pictures, {colours}: things lie on a background, about "
-            f"{self.per_picture:.0f} in a picture"
-            + ("; what hangs together is one thing (--losses.blobs.connected)." if self.connected else "."),
+            f"{self.per_picture:.0f} in a picture" + _REMARKS[self.things],
             f"A usual thing is {self.thing_size:.0f} pixels wide, from {self.smallest:.0f} to {self.largest:.0f} "
             "(--thing-size).",
             f"Pictures are scaled by {self.scale:g} and cut into tiles (--data.scale, --data.size).",
@@ -114,7 +118,7 @@ class Preview:
         own: dict[str, dict[str, Any]] = {"model": {"keypoints": self.keypoints}, "data": {"grey": self.is_grey}}
         if sized:
             own["data"]["scale"] = self.scale
-            if self.connected:
+            if self.things == "pieces":
                 own["losses"] = {"blobs": {"connected": round(_SEVERAL * THING, 1)}}
         return own
 
@@ -130,22 +134,21 @@ def look_at(files: Sequence[Path], thing_size: float | None = None) -> Preview:
     if usual is not None and usual * min(one.scale for one in glimpses) < 2 * _TINY:
         glimpses = _glimpses(sample, whole=False)
         usual = _usual_size(glimpses)
-    connected = usual is not None and are_things(
-        [one.pieces for one in glimpses], [one.diameter for one in glimpses], _PART * usual
-    )
-    if connected:
+    blobs = [one.diameter for one in glimpses]
+    things = what_are_things([one.pieces for one in glimpses], blobs, _PART * (usual or 0))
+    if things == "pieces":
         glimpses = [_of_pieces(one) for one in glimpses]
         usual = _usual_size(glimpses)
     noise = float(np.quantile([one.noise for one in glimpses], 0.75))  # most pictures must have an even one
     cover = float(np.median([one.cover for one in glimpses]))
     known = thing_size if thing_size is not None else usual
     sizes = np.concatenate([one.diameter for one in glimpses])
-    things = [int(_counted(one, known).sum()) for one in glimpses] if known else [0]
+    counts = [int(_counted(one, known).sum()) for one in glimpses] if known else [0]
     in_whole = (
-        [number * one.picture_area / one.area for number, one in zip(things, glimpses, strict=True)] if known else [0]
+        [number * one.picture_area / one.area for number, one in zip(counts, glimpses, strict=True)] if known else [0]
     )
     tile = (TILE * (known or 1) / THING) ** 2  # in the pictures' own pixels
-    density = [number * tile / one.area for number, one in zip(things, glimpses, strict=True)] if known else [0.0]
+    density = [number * tile / one.area for number, one in zip(counts, glimpses, strict=True)] if known else [0.0]
     return Preview(
         glimpses=tuple(glimpses),
         thing_size=known or float(min(min(one.pixels.shape[:2]) for one in glimpses)),
@@ -155,7 +158,7 @@ def look_at(files: Sequence[Path], thing_size: float | None = None) -> Preview:
         fullest=float(np.quantile(density, 0.9)),
         has_background=known is not None and noise <= _EVEN and _COVER[0] <= cover <= _COVER[1],
         is_grey=all(one.is_grey for one in glimpses),
-        connected=connected,
+        things=things,
     )
 
 
