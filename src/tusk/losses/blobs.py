@@ -48,6 +48,8 @@ class Blobs(Loss[BlobsConfig]):
             radii = blob_radii(smallest, largest)
             xy, radius, response = find_blobs(thing_responses(step.residual, radii), radii, self.settings.least, _MOST)
             found = response > 0
+            last = max(1, int((found * torch.arange(1, found.shape[1] + 1, device=found.device)).max()))
+            xy, radius, found = xy[:, :last], radius[:, :last], found[:, :last]  # most slots are empty in all images
             target = blob_target(xy, radius, found, (step.residual.shape[-2], step.residual.shape[-1]))
         place = (xy[..., 1] * target.shape[-1] + xy[..., 0]).long()  # (B, N)
         learnt = encoding.radius_map.flatten(1).gather(1, place)  # (B, N)
@@ -65,7 +67,7 @@ def blob_target(xy: Tensor, radius: Tensor, found: Tensor, size: tuple[int, int]
     across = torch.arange(width, device=xy.device) - xy[..., :1]  # (B, N, w)
     down = torch.arange(height, device=xy.device) - xy[..., 1:]  # (B, N, h)
     rows, columns = (torch.exp(-((away / deviation) ** 2) / 2) for away in (down, across))
-    each = rows[..., :, None] * columns[..., None, :] * found[..., None, None]  # (B, N, h, w)
+    each = (rows * found[..., None])[..., :, None] * columns[..., None, :]  # (B, N, h, w)
     return each.amax(1, keepdim=True)
 
 
