@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+
+import tusk
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 # What makes each small; FOLDER stands for a folder that `prepare` fills.
@@ -99,3 +102,23 @@ def test_a_benchmark_runs(name, tmp_path):
     if name == "serve_load":
         statuses = set(re.findall(r"(\d+): \d+", done.stdout.partition("answers: ")[2].partition("}")[0]))
         assert "200" in statuses and statuses <= {"200", "503"}, done.stdout
+
+
+@pytest.mark.slow
+def test_training_against_another_tree_and_its_profile(tmp_path):
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, FOLDER / "training.py", "--tiny", *arguments],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    other = shutil.copytree(Path(tusk.__file__).parent, tmp_path / "src" / "tusk").parent
+    done = run("--against", other, "--preset", "folder/fast")
+    assert done.returncode == 0 and f"s a step in {other}" in done.stdout and "ratio" in done.stdout, done.stderr
+    # Without this there would be a ratio of a tree with itself.
+    assert "there is no tusk in it" in run("--against", tmp_path).stderr
+    done = run("--profile", "mnist-hard/fast")
+    assert done.returncode == 0 and "% convolution; without all else" in done.stdout, done.stderr

@@ -6,6 +6,8 @@ import torch
 from tusk.config import WarpConfig
 from tusk.geometry.warp import sample_warp
 from tusk.losses.equivariance import equivariance_loss, unit_map
+from tusk.model.descriptors import Statistics
+from tusk.model.network import standardise_map
 
 WARP = WarpConfig(scale=1.1, scale_jitter=0.05, tps=0.1, shift=0.05, rotation=0.3, border="black")
 
@@ -19,6 +21,14 @@ def test_a_map_that_moves_with_the_image_costs_nothing(warp):
     first = torch.rand(3, 4, 24, 24)
     assert equivariance_loss(first, warp.maps(first), warp).item() == 0
     assert equivariance_loss(first, torch.rand(3, 4, 24, 24), warp).item() > 0.01
+
+
+def test_standardised_maps_are_as_descriptors_are():
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randn(2, 4, 5, 6, generator=generator, dtype=torch.float64)
+    statistics = Statistics(torch.randn(4, generator=generator).double(), torch.rand(4, generator=generator).double())
+    wanted = statistics.standardise(values.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+    torch.testing.assert_close(standardise_map(values, statistics), wanted)
 
 
 def test_only_the_unmasked_form_pays_for_what_came_from_outside(warp):

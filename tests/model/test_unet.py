@@ -6,7 +6,7 @@ import torch
 from tusk.config import ModelConfig
 from tusk.data.flat_field import LEVEL
 from tusk.model.network import seeded_network
-from tusk.model.unet import ChannelNorm, UNet
+from tusk.model.unet import ChannelNorm, Conv3x3, UNet
 
 SIZED = {
     "keypoints": 6,
@@ -37,6 +37,25 @@ def test_channel_norm_as_by_hand():
                     wanted = pixel / (pixel.square().mean() + 1e-4).sqrt() * norm.weight + norm.bias
                     torch.testing.assert_close(given[image, :, row, column], wanted)
         assert (ChannelNorm(5)(torch.zeros(1, 5, 2, 2)) == 0).all(), "what is empty stays empty"
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 4), (2, 3), (7, 5)])
+@pytest.mark.parametrize("padding", ["zeros", "replicate"])
+def test_the_convolution_and_its_gradients_equal_torch_s_own(size, padding):
+    ours = Conv3x3(3, 4, padding).double()
+    plain = torch.nn.Conv2d(3, 4, 3, padding=1, padding_mode=padding).double()
+    plain.load_state_dict(ours.state_dict())
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2, 3, *size, generator=generator, dtype=torch.float64, requires_grad=True)
+    asked = torch.randn(2, 4, *size, generator=generator, dtype=torch.float64)
+    given, wanted = ours(x), plain(x)
+    torch.testing.assert_close(given, wanted)
+    for one, other in zip(
+        torch.autograd.grad(given, [x, *ours.parameters()], asked),
+        torch.autograd.grad(wanted, [x, *plain.parameters()], asked),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
 
 
 @torch.no_grad()

@@ -57,6 +57,25 @@ def test_resumed_equals_unbroken(tmp_path, broken_at, config):
     assert ("memory_patches" in ours) == config.training.reassign_by_appearance
 
 
+def test_a_checkpoint_of_another_form_of_adam_goes_on(tmp_path):
+    older, checkpoints = Trainer(CONFIG), Checkpoints(tmp_path, "config")
+    for optimiser in (older.network_optimiser, older.prototype_optimiser):
+        optimiser.param_groups[0]["fused"] = False  # as it was in former versions
+    checkpoints.save(steps(older, 0, 6), seconds=1.0)
+    resumed = Trainer(CONFIG)
+    checkpoints.restore(resumed)
+    assert all(
+        optimiser.param_groups[0]["fused"] for optimiser in (resumed.network_optimiser, resumed.prototype_optimiser)
+    )
+    batches = squares()
+    batch = [next(batches) for _ in range(7)][6]
+    losses = older.train_step(batch, 0.3).losses
+    assert resumed.train_step(batch, 0.3).losses == pytest.approx(losses, rel=1e-6)
+    ours, theirs = trainer_tensors(resumed), trainer_tensors(older)
+    for name in ours:
+        torch.testing.assert_close(ours[name], theirs[name], rtol=1e-4, atol=1e-6, msg=name)
+
+
 def test_only_what_is_needed_is_kept(tmp_path):
     checkpoints = Checkpoints(tmp_path, "config")
     trainer = Trainer(CONFIG)

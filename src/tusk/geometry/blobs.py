@@ -54,16 +54,25 @@ def radial_symmetry(foreground: Tensor, radii: list[float]) -> Tensor:
     rows = torch.arange(height, device=foreground.device, dtype=foreground.dtype)[:, None]
     shares = []
     for radius in radii:
-        x, y = columns + radius * towards_x, rows + radius * towards_y  # (B, h, w): what each pixel votes for
+        margin = math.ceil(radius) + 1  # wide enough for all votes, of which those outside the map are cut off below
+        high, wide = height + 2 * margin, width + 2 * margin
+        x = columns + radius * towards_x + margin  # (B, h, w): what each pixel votes for
+        y = rows + radius * towards_y + margin
         left, top = x.floor(), y.floor()
-        votes = foreground.new_zeros(batch, height * width)
-        for column, row in ((left, top), (left + 1, top), (left, top + 1), (left + 1, top + 1)):
-            inside = (column >= 0) & (column < width) & (row >= 0) & (row < height)
-            share = (1 - (x - column).abs()) * (1 - (y - row).abs()) * step * inside
-            place = row.clamp(0, height - 1) * width + column.clamp(0, width - 1)
-            votes.scatter_add_(1, place.long().flatten(1), share.flatten(1))
+        low, right_share = y - top, (x - left) * step
+        left_share = step - right_share
+        place = (top.long() * wide + left.long()).flatten(1)
+        votes = foreground.new_zeros(batch, high * wide)
+        for beyond, share in (
+            (0, left_share * (1 - low)),
+            (1, right_share * (1 - low)),
+            (wide, left_share * low),
+            (wide + 1, right_share * low),
+        ):
+            votes.scatter_add_(1, place + beyond, share.flatten(1))
+        votes = votes.view(batch, 1, high, wide)[..., margin:-margin, margin:-margin]
         spread = max(_LEAST_SPREAD, _SPREAD * radius)
-        together = _blurred(votes.view(batch, 1, height, width), spread) * (2 * math.pi * spread**2)
+        together = _blurred(votes, spread) * (2 * math.pi * spread**2)
         shares.append(together / (2 * math.pi * radius))  # the blur's weight in its middle is 1: votes per circle
     return torch.cat(shares, 1)
 
@@ -125,7 +134,8 @@ def suppress_by_size(xy: Tensor, radius: Tensor, valid: Tensor, closeness: float
     apart = torch.cdist(xy, xy)  # (B, N, N)
     near = apart < closeness * torch.maximum(radius[:, :, None], radius[:, None])
     kept = valid.clone()
-    for place in range(1, xy.shape[1]):
+    last = int((valid * torch.arange(1, xy.shape[1] + 1, device=xy.device)).max())  # of the valid ones in any image
+    for place in range(1, last):
         kept[:, place] &= ~(near[:, place, :place] & kept[:, :place]).any(1)
     return kept
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -28,6 +28,8 @@ class Warp:
     spline: ThinPlateSpline  # f, in the padded frame's coordinates from -1 to 1
     border: Literal["black", "white", "reflect"]
     own: Tensor | None = None  # (B, 2, 2): corners (x, y), from 0 to 1, of the window that shows the original
+    # Of each size that was asked for: several losses compare maps of one size.
+    _grids: dict[tuple[int, int], Tensor] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getitem__(self, part: slice) -> Warp:
         """The warps of a part of the batch."""
@@ -63,12 +65,15 @@ class Warp:
 
     def grid(self, height: int, width: int) -> Tensor:
         """(B, H, W, 2): for every pixel of the warped image, where in the original it comes from, from -1 to 1."""
+        if (height, width) in self._grids:
+            return self._grids[height, width]
         where = self.spline.centres
         y = (torch.arange(height, device=where.device, dtype=where.dtype) + 0.5) * 2 / height - 1
         x = (torch.arange(width, device=where.device, dtype=where.dtype) + 0.5) * 2 / width - 1
         pixels = torch.stack(torch.meshgrid(x, y, indexing="xy"), -1).view(1, -1, 2)  # (1, H*W, 2)
         source = self.spline(pixels.expand(len(where), -1, -1) / _FRAME) * _FRAME
-        return source.view(-1, height, width, 2)
+        self._grids[height, width] = source.view(-1, height, width, 2)
+        return self._grids[height, width]
 
     def inside(self, height: int, width: int) -> Tensor:
         """(B, 1, H, W) bool: the pixels of the warped image that are the original's, and from inside it."""

@@ -50,6 +50,8 @@ class Blobs(Loss[BlobsConfig]):
         assert encoding.radius_map is not None and model.sizes is not None and step.residual is not None
         with torch.no_grad():
             xy, radius, found, unknown = self._things(step.residual, model)
+            last = max(1, int((found * torch.arange(1, found.shape[1] + 1, device=found.device)).max()))
+            xy, radius, found = xy[:, :last], radius[:, :last], found[:, :last]  # most slots are empty in all images
             target = blob_target(xy, radius, found, (step.residual.shape[-2], step.residual.shape[-1]))
             if unknown is not None:
                 target = torch.where(unknown, target.clamp_min(_UNKNOWN), target)
@@ -86,7 +88,7 @@ def blob_target(xy: Tensor, radius: Tensor, found: Tensor, size: tuple[int, int]
     across = torch.arange(width, device=xy.device) - xy[..., :1]  # (B, N, w)
     down = torch.arange(height, device=xy.device) - xy[..., 1:]  # (B, N, h)
     rows, columns = (torch.exp(-((away / deviation) ** 2) / 2) for away in (down, across))
-    each = rows[..., :, None] * columns[..., None, :] * found[..., None, None]  # (B, N, h, w)
+    each = (rows * found[..., None])[..., :, None] * columns[..., None, :]  # (B, N, h, w)
     return each.amax(1, keepdim=True)
 
 

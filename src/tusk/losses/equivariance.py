@@ -42,8 +42,8 @@ class ScoreEquivariance(Loss[ScoreEquivarianceConfig]):
     """Of the score map."""
 
     def value(self, step: StepContext) -> Tensor:
-        scores, pairs = step.encoding.score_map, step.pairs
-        return equivariance_loss(scores[:pairs], scores[pairs:], step.warp, masked=self.settings.masked)
+        first, second = step.encoding.score_map.split(step.pairs)
+        return equivariance_loss(first, second, step.warp, masked=self.settings.masked)
 
 
 @register("feature_equivariance", FeatureEquivarianceConfig)
@@ -51,12 +51,13 @@ class FeatureEquivariance(Loss[FeatureEquivarianceConfig]):
     """Of the feature map."""
 
     def value(self, step: StepContext) -> Tensor:
-        features, pairs = step.encoding.feature_map, step.pairs
+        features = step.encoding.feature_map
         if self.settings.features == "unit":
             features = unit_map(features)
         elif self.settings.features == "standardised":
             features = standardise_map(features, step.encoding.statistics)
-        return equivariance_loss(features[:pairs], features[pairs:], step.warp, masked=self.settings.masked)
+        first, second = features.split(step.pairs)
+        return equivariance_loss(first, second, step.warp, masked=self.settings.masked)
 
 
 def equivariance_loss(first: Tensor, second: Tensor, warp: Warp, *, masked: bool = True) -> Tensor:

@@ -50,14 +50,11 @@ def two_views(
     if is_valid is None:
         is_valid = encoding.keypoints.found[pairs:] & with_own_surroundings(network, encoding, warp, shape)
 
-    def read(feature_map: Tensor, xy: Tensor) -> Tensor:
-        raw = sample_bilinear(feature_map, xy)  # (n, K, C)
-        standardised = network.descriptor_space.space == "standardised"
-        values = encoding.statistics.standardise(raw) if standardised else raw
-        return F.normalize(values, dim=-1).flatten(0, 1)
-
-    first = read(encoding.feature_map[:pairs], network.to_map(image_xy))
-    return TwoViews(first, read(encoding.feature_map[pairs:], second_xy), (inside & is_valid).flatten())
+    raw = sample_bilinear(encoding.feature_map, torch.cat([network.to_map(image_xy), second_xy]))  # (2n, K, C)
+    standardised = network.descriptor_space.space == "standardised"
+    values = encoding.statistics.standardise(raw) if standardised else raw
+    first, second = F.normalize(values, dim=-1).flatten(0, 1).chunk(2)  # (n*K, C) each
+    return TwoViews(first, second, (inside & is_valid).flatten())
 
 
 def with_own_surroundings(network: Network, encoding: Encoding, warp: Warp, shape: torch.Size) -> Tensor:

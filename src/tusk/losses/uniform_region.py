@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tusk.config import LossSettings
+from tusk.geometry.running import running_max
 from tusk.geometry.sampling import sample_bilinear
 from tusk.losses.registry import Loss, register
 
@@ -43,20 +44,10 @@ def in_uniform_region(images: Tensor, xy: Tensor, window: int) -> Tensor:
 
 
 def _highest(values: Tensor, window: int) -> Tensor:
-    """(B, C, H, W) -> the same: the largest of each window, what lies outside not counted.
-
-    The largest of 2, 4, 8 ... neighbours, each from two of the last: far fewer comparisons than pooling makes.
-    """
+    """(B, C, H, W) -> the same: the largest of each window, what lies outside not counted."""
     reach = window // 2
-    result = F.pad(values, (reach, reach, reach, reach), value=-torch.inf)
-    for direction in (-1, -2):
-        length = 1
-        while length < window:
-            step = min(length, window - length)
-            left = result.shape[direction] - step
-            result = torch.maximum(result.narrow(direction, 0, left), result.narrow(direction, step, left))
-            length += step
-    return result
+    padded = F.pad(values, (reach, reach, reach, reach), value=-torch.inf)
+    return running_max(running_max(padded, window, -1), window, -2)
 
 
 def uniform_region_loss(score: Tensor, uniform: Tensor) -> Tensor:

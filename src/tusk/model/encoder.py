@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tusk.data.flat_field import LEVEL, THRESHOLD
-from tusk.model.unet import Norm, Padding, UNet
+from tusk.model.unet import Conv3x3, Norm, Padding, UNet
 
 _BEYOND = 0.3  # sizes may lie so far beyond the given ones, as a logarithm
 _RARE = -3.0  # logit of the score before training: few places are things
@@ -39,15 +39,15 @@ class Encoder(nn.Module):
         self.sizes = sizes
         if sizes is not None:
             self.head, self.radius_head = (
-                nn.Sequential(nn.Conv2d(width, width, 3, padding=1, padding_mode=padding), nn.SiLU(), _last(width, at))
+                nn.Sequential(Conv3x3(width, width, padding), nn.SiLU(), _last(width, at))
                 for at in (_RARE, self._log_radius(math.sqrt(sizes[0] * sizes[1])))
             )
             return
         self.head = nn.Sequential(
-            nn.Conv2d(channels, channels, 3, padding=1, padding_mode=padding),
+            Conv3x3(channels, channels, padding),
             nn.GroupNorm(channels, channels),
             nn.ReLU(inplace=True),
-            nn.Conv2d(channels, 1, 3, padding=1, padding_mode=padding),
+            Conv3x3(channels, 1, padding),
             # One group over the whole map: the score ranks the places of one image, it does not tell "empty".
             nn.GroupNorm(1, 1),
         )

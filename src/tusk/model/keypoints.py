@@ -11,6 +11,7 @@ from torch import Tensor
 from tusk.config.model import most_peaks as most_peaks
 from tusk.errors import UsageError
 from tusk.geometry.blobs import suppress_by_size
+from tusk.geometry.running import running_max
 from tusk.geometry.sampling import sample_bilinear
 
 LEAST_SCORE = 0.01  # of a thing: below it there is nothing, not even a weak one
@@ -39,10 +40,18 @@ def find_peaks(score_map: Tensor, window: int) -> Tensor:
 
     Of equal neighbours only the first counts, so that a uniform region is not a crowd of peaks.
     """
-    height, width = score_map.shape[-2:]
-    _, where = F.max_pool2d(score_map, window, stride=1, padding=window // 2, return_indices=True)
-    own = torch.arange(height * width, device=score_map.device)
-    return where.flatten(1) == own  # (B, H*W)
+    reach = window // 2
+    if reach == 0:
+        return torch.ones_like(score_map, dtype=torch.bool).flatten(1)
+    scores = score_map[:, 0]  # (B, H, W)
+    height, width = scores.shape[-2:]
+    padded = F.pad(scores, (reach, reach, reach, reach), value=-torch.inf)
+    # What comes before a pixel, in the order of reading, has to be less; what comes after it may be equal.
+    rows = running_max(running_max(padded, window, -1), reach, -2)  # (B, H + reach + 1, W)
+    beside = running_max(padded[:, reach : reach + height], reach, -1)  # (B, H, W + reach + 1)
+    before = torch.maximum(rows[:, :height], beside[..., :width])
+    after = torch.maximum(rows[:, reach + 1 :], beside[..., reach + 1 :])
+    return ((scores > before) & (scores >= after)).flatten(1)  # (B, H*W)
 
 
 def extract_keypoints(

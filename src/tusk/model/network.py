@@ -155,13 +155,13 @@ class Network(nn.Module):
         check_size(config, height, width, count, side)
         feature_map, score_map, radius_map = encode_views(self.encoder, self._pad(image), views)
         rows, columns = -(-height // config.stride), -(-width // config.stride)
-        feature_map = feature_map[..., :rows, :columns]  # the padding holds no keypoints
-        score_map = score_map[..., :rows, :columns]
+        if feature_map.shape[-2:] != (rows, columns):  # the padding holds no keypoints
+            feature_map, score_map = feature_map[..., :rows, :columns], score_map[..., :rows, :columns]
+            radius_map = None if radius_map is None else radius_map[..., :rows, :columns]
         window = config.window_on_map(side)
         if radius_map is None:
             points = extract_keypoints(score_map, count, window, config.temperature, count_border=config.count_border)
         else:
-            radius_map = radius_map[..., :rows, :columns]
             points = extract_sized_keypoints(score_map, radius_map, count, window, config.temperature, min_score)
         # With sizes there are more slots than things in most images; the score of an empty one is next to nothing.
         weight = None if points.radius is None else points.score
@@ -258,7 +258,9 @@ def check_size(config: ModelConfig, height: int, width: int, keypoints: int, win
 
 def standardise_map(feature_map: Tensor, statistics: Statistics) -> Tensor:
     """feature_map (B, C, H, W) in the units of standardised descriptors."""
-    return statistics.standardise(feature_map.movedim(1, -1)).movedim(-1, 1)
+    # By sums and products, whose gradients are cheap; those of differences and quotients cost a pass over it more each.
+    shift, factor = -statistics.mean[:, None, None], (1 / statistics.std)[:, None, None]
+    return (feature_map + shift) * factor
 
 
 def seeded_network(config: ModelConfig, seed: int) -> Network:

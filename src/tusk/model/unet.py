@@ -39,6 +39,37 @@ class ChannelNorm(nn.Module):
         return x * factor * self.weight[:, None, None] + self.bias[:, None, None]
 
 
+class _EdgePadding(torch.autograd.Function):
+    """`F.pad` by one pixel, of which torch computes the gradient pixel by pixel: this takes a third of the time."""
+
+    @staticmethod
+    def forward(_: Any, x: Tensor) -> Tensor:
+        return F.pad(x, (1, 1, 1, 1), mode="replicate")
+
+    @staticmethod
+    def backward(_: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        rows = gradient[..., 1:-1, :].clone()
+        rows[..., 0, :] += gradient[..., 0, :]
+        rows[..., -1, :] += gradient[..., -1, :]
+        result = rows[..., 1:-1].clone()
+        result[..., 0] += rows[..., 0]
+        result[..., -1] += rows[..., -1]
+        return result
+
+
+class Conv3x3(nn.Conv2d):
+    """A 3x3 convolution that leaves the size unchanged."""
+
+    def __init__(self, inputs: int, outputs: int, padding: Padding = "zeros") -> None:
+        super().__init__(inputs, outputs, 3, padding=1, padding_mode=padding)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.padding_mode == "zeros":
+            return super().forward(x)
+        padded: Tensor = _EdgePadding.apply(x)
+        return F.conv2d(padded, self.weight, self.bias)
+
+
 class DoubleConv(nn.Module):
     """Twice (3x3 convolution, norm, ReLU), the size unchanged."""
 
@@ -50,9 +81,9 @@ class DoubleConv(nn.Module):
         def make_norm() -> nn.GroupNorm | ChannelNorm:
             return nn.GroupNorm(groups, outputs) if norm == "group" else ChannelNorm(outputs)
 
-        self.conv1 = nn.Conv2d(inputs, outputs, 3, padding=1, padding_mode=padding)
+        self.conv1 = Conv3x3(inputs, outputs, padding)
         self.norm1 = make_norm()
-        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, padding_mode=padding)
+        self.conv2 = Conv3x3(outputs, outputs, padding)
         self.norm2 = make_norm()
 
     def forward(self, x: Tensor, apply: ApplyNorm = apply_norm) -> Tensor:

@@ -185,10 +185,8 @@ def _restore_tensors(trainer: Trainer, tensors: dict[str, Tensor]) -> None:
             own = f"{label}/{place}/"
             state = {name.removeprefix(own): value for name, value in tensors.items() if name.startswith(own)}
             if state:
-                # Adam counts its steps in a tensor on the CPU; its averages live beside their parameter.
-                optimiser.state[parameter] = {
-                    name: value if name == "step" else value.to(parameter.device) for name, value in state.items()
-                }
+                # A fused Adam's averages and its count of steps lie beside their parameter.
+                optimiser.state[parameter] = {name: value.to(parameter.device) for name, value in state.items()}
     trainer.generator.set_state(tensors["generator"])
     fresh = trainer.scaler.state_dict()
     if fresh and "scaler/scale" in tensors:
