@@ -105,8 +105,8 @@ def test_split_teach_and_correct(client):
 def test_what_is_downloaded_is_what_is_shown(client):
     looked_at(client)
     client.post("/api/names/set", {"type": 0, "name": "=evil()"})
-    status, headers, content = client.raw("GET", "/api/download/csv?keypoints=5")
-    assert status == 200 and headers["content-disposition"] == 'attachment; filename="tusk-csv.zip"'
+    status, headers, content = client.raw("GET", "/api/download/tables?keypoints=5")
+    assert status == 200 and headers["content-disposition"] == 'attachment; filename="tusk-tables.zip"'
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert sorted(archive.namelist()) == ["counts.csv", "detections.csv"]
         rows = archive.read("detections.csv").decode().splitlines()
@@ -160,3 +160,11 @@ def test_names_on_the_disk_are_read_again_when_others_change_them(client):
     other.edit(lambda _: Rename(type=4, name="elsewhere"))
     assert client.get("/api/types")[1]["types"][4]["name"] == "elsewhere"
     assert open_names(client.bench.names.path, client.bench.model).edits
+
+
+def test_two_dropped_pictures_of_one_name_are_told_apart(client, place):
+    content = (place / "3.png").read_bytes()
+    names = [client.send("/api/pictures", content, name="new.png")[1] for _ in range(3)]
+    assert [one["name"] for one in names] == ["new.png", "new (2).png", "new (3).png"]
+    for one in names:
+        client.raw("DELETE", f"/api/pictures/{one['number']}")

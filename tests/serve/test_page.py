@@ -10,6 +10,7 @@ from PIL import Image
 import tusk
 from tests.report.browser import find_browser
 from tests.serve.running import make_bench, running
+from tusk.export.formats import FORMATS
 
 pytestmark = pytest.mark.slow
 WIDTHS = (400, 700, 1000, 1300, 1800)
@@ -194,15 +195,24 @@ def test_ten_pictures_are_dropped_and_downloaded(page, client, place, tmp_path):
     said(page, "Added 10 of 10 pictures")
     assert page.locator("#list li").count() == 22
     assert page.text_content("#looked") == "22 of 22 looked at"
-    with page.expect_download() as waiting:
-        page.click("[data-format=csv]")
-    waiting.value.save_as(tmp_path / "a.zip")
-    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+    saved = {}
+    for kind in page.locator("#format option").evaluate_all("every => every.map(one => one.value)"):
+        page.select_option("#format", kind)
+        with page.expect_download() as waiting:
+            page.click("#save")
+        saved[kind] = tmp_path / waiting.value.suggested_filename
+        waiting.value.save_as(saved[kind])
+    assert set(saved) == {"tables", *FORMATS}
+    with zipfile.ZipFile(saved["tables"]) as archive:
         assert len(archive.read("counts.csv").splitlines()) == 23
-    with page.expect_download() as waiting:
-        page.click("[data-format=coco]")
-    waiting.value.save_as(tmp_path / "coco.json")
-    assert len(json.loads((tmp_path / "coco.json").read_text())["images"]) == 22
+    assert len(json.loads(saved["coco"].read_text())["images"]) == 22
+    for kind in set(FORMATS) - {"coco"}:  # each names every picture, or holds a file for it
+        content = saved[kind].read_bytes()
+        if saved[kind].suffix == ".zip":
+            with zipfile.ZipFile(saved[kind]) as archive:
+                content = b"".join(name.encode() + archive.read(name) for name in archive.namelist())
+        words = content.decode().replace("%20", " ")
+        assert all(f"new {number}" in words for number in range(10)), kind
     bad = tmp_path / "bad.png"
     bad.write_text("no picture")
     page.set_input_files("#files", bad)

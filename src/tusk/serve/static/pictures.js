@@ -36,8 +36,8 @@ export function startPictures() {
     await addFiles([...event.dataTransfer.files]);
   }));
   by("look-all").addEventListener("click", told(() => lookAtAll(Infinity)));
-  by("downloads").append(...Object.entries(session.formats).map(([kind, title]) =>
-    make("button", { onclick: told(() => save(kind)), "data-format": kind }, `Save as ${title}`)));
+  by("format").append(...Object.entries(session.formats).map(([kind, title]) => make("option", { value: kind }, title)));
+  by("downloads").addEventListener("submit", told(async event => { event.preventDefault(); await save(by("format").value); }));
   onChange(draw);
 }
 
