@@ -22,7 +22,7 @@ from tusk.model.storage import StoredModel, load_model, save_model
 from tusk.naming import NamesFile, names_path
 from tusk.naming.assign import assign
 from tusk.naming.edits import Example, Hide, Merge, Rename
-from tusk.naming.refit import Sample, split, teach
+from tusk.naming.refit import Sample, sort, split, teach
 from tusk.weights import shipped_models
 
 SMALL = {"keypoints": 4, "types": 3, "channels": 6, "width": 8, "levels": 2, "window": 7}
@@ -170,6 +170,7 @@ def test_the_graph_follows_what_was_said_of_the_types(tmp_path):
     names.edit(lambda naming: split(naming, now(), common[0]))
     names.edit(lambda naming: teach(naming, now(), 7, "clicked", clicked()))
     names.edit(lambda _: Hide(type=6))
+    names.edit(lambda naming: sort(naming, now()))
     export_onnx(str(path), tmp_path / "model.onnx", None, None, print)
     graph, named = tusk.load(tmp_path / "model.onnx"), tusk.load(path).detect(pictures, min_gain=-np.inf)
     assert graph.names[common[0]] == '=a, "b" 图' and graph.names[7] == "clicked" and len(graph.names) == 8

@@ -102,6 +102,19 @@ def test_split_teach_and_correct(client):
     assert client.post("/api/names/correct", outside)[0] == 422
 
 
+def test_all_else_is_sorted_into_what_is_named(client):
+    looked_at(client)
+    status, answer = client.post("/api/names/sort")
+    assert status == 422 and "two are needed" in answer["error"]
+    for number in (1, 3):
+        client.post("/api/names/set", {"type": number, "name": f"digit of {number}"})
+    before = {one["number"]: one["count"] for one in client.get("/api/types")[1]["types"]}
+    status, answer = client.post("/api/names/sort")
+    assert status == 200 and {one["number"] for one in answer["types"]} == {1, 3}
+    assert sum(one["count"] for one in answer["types"]) == sum(before.values())
+    assert all(one["count"] >= before[one["number"]] for one in answer["types"])
+
+
 def test_what_is_downloaded_is_what_is_shown(client):
     looked_at(client)
     client.post("/api/names/set", {"type": 0, "name": "=evil()"})

@@ -151,6 +151,23 @@ def test_five_clicks_part_two_kinds(page, client):
     assert all(now[key] == kind for key, kind in raw.items() if kind not in (1, 3))
 
 
+def test_there_are_no_other_kinds(page, client):
+    page.click("#tab-correct")
+    assert page.is_disabled("#sort")
+    page.click("#tab-types")
+    for number, name in ((1, "two"), (3, "six")):
+        page.fill(f"#type-{number}-name", name)
+        page.press(f"#type-{number}-name", "Enter")
+        said(page, f"is called {name}")
+    page.click("#tab-correct")
+    page.click("#sort")
+    said(page, "Everything is sorted into 2 kinds")
+    assert set(types(client)) == {1, 3} and page.locator("#cards article").count() == 2
+    page.click("#undo")
+    said(page, "Undone")
+    assert set(types(client)) == set(range(10))
+
+
 def test_points_are_removed_and_added_by_clicks_and_by_keys(page, client):
     page.click("#tab-correct")
     page.wait_for_selector("#correct-viewer g.point")

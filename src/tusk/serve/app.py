@@ -207,6 +207,11 @@ def _names(app: FastAPI, bench: Workbench) -> None:
         bench.teach([(one.picture, one.instance) for one in body.points], body.type, body.name)
         return done()
 
+    @app.post("/api/names/sort", summary="No other kinds: all else goes to the nearest type that is named or clicked")
+    def sort() -> dict[str, Any]:
+        bench.sort()
+        return done()
+
     @app.post("/api/names/correct", summary="Remove wrong points of a picture, add missing ones")
     def correct(body: CorrectBody) -> dict[str, Any]:
         bench.correct(body.picture, body.removed, body.added)

@@ -26,7 +26,7 @@ from tusk.names import from_text
 from tusk.naming import NamedTypes, NamesFile, Naming, apply_naming, named_types
 from tusk.naming.assign import assign
 from tusk.naming.edits import Added, Correct, Example, NamingEdit, PictureKey, Removed
-from tusk.naming.refit import Sample, leave_one_out, split, teach
+from tusk.naming.refit import Sample, leave_one_out, sort, split, teach
 from tusk.naming.types import words_of
 from tusk.report.draw import css
 from tusk.report.gallery import decode_alone
@@ -224,6 +224,12 @@ class Workbench:
         made = teach(naming, sample, target, name if number is None else "", examples)
         self.names.edit(lambda _: made)
         return target
+
+    def sort(self) -> None:
+        """All other types into those that are named or clicked."""
+        sample, _, naming = self.sample()
+        made = sort(naming, sample)
+        self.names.edit(lambda _: made)
 
     def correct(self, number: int, removed: Sequence[int], added: Sequence[Added]) -> None:
         """removed: instances as the page shows them; added: places with types."""

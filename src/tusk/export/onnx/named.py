@@ -6,15 +6,18 @@ import numpy as np
 
 from tusk.export.onnx.builder import Builder
 from tusk.naming import Naming, named_types
-from tusk.naming.edits import Merge, NamingEdit, Split, Teach, Vector
+from tusk.naming.edits import Merge, NamingEdit, Sort, Split, Teach, Vector
 
 
 def add_naming(graph: Builder, naming: Naming, kind: str, descriptors: str, score: str) -> tuple[str, str]:
     """Types (B, K) of the model, descriptors (B, K, C), scores (B, K) -> named types, and scores that are 0 where the
     type is hidden: such a slot has no point. As `naming.assign`; corrections are of single pictures, and stay out."""
-    for edit in naming.edits:
-        kind = _moved(graph, edit, kind, descriptors)
     state = named_types(naming)
+    for edit in naming.edits:
+        if isinstance(edit, Sort):
+            kind = _sorted(graph, edit, kind, descriptors, state.count)
+        else:
+            kind = _moved(graph, edit, kind, descriptors)
     hidden = [float(number in state.types and state[number].hidden) for number in range(state.count)]
     if any(hidden):
         shown = graph.op("Gather", graph.constant(1 - np.array(hidden)), kind)
@@ -34,6 +37,17 @@ def _moved(graph: Builder, edit: NamingEdit, kind: str, descriptors: str) -> str
             nearer = _nearer(graph, descriptors, edit.centre, rest.descriptor)
             kind = _where(graph, graph.op("And", _is(graph, kind, rest.type), nearer), edit.type, kind)
     return kind
+
+
+def _sorted(graph: Builder, edit: Sort, kind: str, descriptors: str, count: int) -> str:
+    """count: how many numbers types may have."""
+    weights = np.array([one.weights for one in edit.kinds]).T  # (C, kinds)
+    products = graph.op("MatMul", descriptors, graph.constant(weights))  # (B, K, kinds)
+    products = graph.op("Add", products, graph.constant([one.bias for one in edit.kinds]))
+    nearest = graph.op("ArgMax", products, axis=2, keepdims=0)
+    kinds = graph.op("Gather", graph.whole(*(one.type for one in edit.kinds)), nearest)
+    moves = np.isin(np.arange(count), (*edit.others, *edit.again))
+    return str(graph.op("Where", graph.op("Gather", graph.constant(moves, np.bool_), kind), kinds, kind))
 
 
 def _is(graph: Builder, kind: str, number: int) -> str:
