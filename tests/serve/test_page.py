@@ -217,6 +217,7 @@ def test_ten_pictures_are_dropped_and_downloaded(page, client, place, tmp_path):
         page.select_option("#format", kind)
         with page.expect_download() as waiting:
             page.click("#save")
+            said(page, f"Saved tusk-{kind}.")
         saved[kind] = tmp_path / waiting.value.suggested_filename
         waiting.value.save_as(saved[kind])
     assert set(saved) == {"tables", *FORMATS}

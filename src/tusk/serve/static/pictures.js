@@ -94,7 +94,7 @@ async function save(kind) {
   const name = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition"))?.[1] ?? kind;
   const url = URL.createObjectURL(await answer.blob());
   make("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
   say(`Saved ${name}: the ${state.points.size} pictures that were looked at.`);
 }
 
