@@ -5,6 +5,11 @@
 The shipped mnist-hard model gets 20 types: the k-means clusters of its own descriptors, on images that are not scored.
 Then somebody looks at the typical crops of each type, as `tusk serve` shows them: the first type of each digit gets the
 digit's name, all others are merged into it. Last the paper's measure, on other images. Nothing is trained.
+
+    python benchmarks/naming.py --blood-cells BCCD --model runs/blood
+
+The other way: types follow five clicks on each kind of blood cell (`clicks.py`), for many draws of clicks. `--keep`
+stores what was found, so that another run need not look at the pictures again.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 import tusk
+from clicks import Points, ceiling, draws, find_points
 from tusk.api.model import Model
 from tusk.data.dataset import Dataset
 from tusk.model.storage import StoredModel, load_model, save_model
@@ -73,6 +79,37 @@ def name_types(names: NamesFile, types: np.ndarray, vectors: np.ndarray, digits:
     return len(named), merges
 
 
+def blood_cells(chosen: argparse.Namespace) -> None:
+    """Prints the figures of many draws of clicks."""
+    model = tusk.load(chosen.model)
+    if chosen.keep is not None and chosen.keep.exists():
+        points = Points.load(chosen.keep)
+    else:
+        points = find_points(model, chosen.blood_cells, chosen.every)
+        if chosen.keep is not None:
+            points.save(chosen.keep)
+    print(
+        f"{len(points.types):,} points, {np.sum(points.classes >= 0):,} of them in a box; balanced accuracy of types, %"
+    )
+    print(f"a classifier that learns all labels of half of the pictures: {ceiling(points):.1f}")
+    words = {
+        "by_labels": "types alone, named by all labels",
+        "by_clicks": "types alone, named by the clicks",
+        "unsorted": "refitted, the rest named by all labels",
+        "refitted": "refitted and sorted by the clicks",
+    }
+    for seed in range(3):
+        every = list(draws(points, model.config.model.types, chosen.clicks, chosen.draws, seed))
+        print(f"seed {seed}, {len(every)} draws of {chosen.clicks} clicks on each of {', '.join(points.names)}")
+        values = {name: np.array([getattr(one, name) for one in every]) for name in words}
+        for name, title in words.items():
+            print(f"  {title}: {values[name].mean():.1f}, std {values[name].std():.1f}, least {values[name].min():.1f}")
+        for name in ("by_labels", "by_clicks"):
+            gained = values["refitted"] - values[name]
+            often = f"at least 5 in {(gained >= 5).sum()}"
+            print(f"  refitted and sorted, against {words[name]}: {gained.mean():+.1f}, {often}")
+
+
 def main() -> None:
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--data", choices=("mnist-hard", "digits"), default="mnist-hard")
@@ -80,7 +117,16 @@ def main() -> None:
     flags.add_argument("--types", type=int, default=20)
     flags.add_argument("--images", type=int, default=400, help="that the types are made of and named by")
     flags.add_argument("--count", type=int, default=2000, help="that are scored")
+    flags.add_argument("--blood-cells", type=Path, help="the collection BCCD: clicks on its cells instead")
+    flags.add_argument("--model", default="blood-cells", help="for --blood-cells: a run or a model file")
+    flags.add_argument("--clicks", type=int, default=5, help="on each kind")
+    flags.add_argument("--draws", type=int, default=20, help="of clicks, for each of three seeds")
+    flags.add_argument("--every", type=int, default=1, help="only each so many-th picture of the blood cells")
+    flags.add_argument("--keep", type=Path, help="a file .npz for what was found in the blood cells")
     chosen = flags.parse_args()
+    if chosen.blood_cells is not None:
+        blood_cells(chosen)
+        return
     shipped = load_model(shipped_models()["mnist-hard"])
     images = tusk.datasets.open(chosen.data, chosen.source, split="train", count=chosen.images)
     vectors, digits = descriptors_of(Model(shipped), images)

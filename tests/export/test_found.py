@@ -83,3 +83,16 @@ def test_names_that_were_given_before_the_detection_are_kept(tmp_path):
     found = read_results(tmp_path / "found", {min(used): "cell"})
     assert found.names[min(used)] == "cell" and found.names[max(used)] == f"kind {max(used)}"
     assert len(found.names) == 1 + max(used)
+
+
+def test_types_that_are_gone_are_no_classes(tmp_path):
+    write_folder(tmp_path / "found", masks=False)
+    path = tmp_path / "found" / "coco.json"
+    values = json.loads(path.read_text())
+    values["categories"] = [{"id": 2 + number, "name": f"kind {number}"} for number in (0, 3)]  # of types 1 and 4
+    values["annotations"] = []
+    path.write_text(json.dumps(values))
+    table = path.with_name("detections.csv")
+    table.write_text(table.read_text().splitlines(keepends=True)[0])
+    found = read_results(tmp_path / "found")
+    assert found.classes == ("kind 0", "kind 3") and found.names == ("", "kind 0", "", "", "kind 3")

@@ -19,6 +19,10 @@ from tusk.export.models import export_onnx
 from tusk.export.onnx.model import write_onnx
 from tusk.model.network import seeded_network
 from tusk.model.storage import StoredModel, load_model, save_model
+from tusk.naming import NamesFile, names_path
+from tusk.naming.assign import assign
+from tusk.naming.edits import Example, Hide, Merge, Rename
+from tusk.naming.refit import Sample, sort, split, teach
 from tusk.weights import shipped_models
 
 SMALL = {"keypoints": 4, "types": 3, "channels": 6, "width": 8, "levels": 2, "window": 7}
@@ -141,6 +145,41 @@ def test_pictures_are_detected_as_by_the_model(tmp_path):
     Image.fromarray(pictures[0]).save(tmp_path / "one.png")
     assert len(graph.detect(tmp_path / "one.png", keypoints=2)) == 2
     assert len(graph.detect(tmp_path / "one.png", min_score=1.0)) == 0
+
+
+def test_the_graph_follows_what_was_said_of_the_types(tmp_path):
+    """Names, merges, splits, clicks and hidden types of names.json, as in the model that lies beside it."""
+    whole = stored({**SMALL, "types": 6, "type_distance": "mean-square"})
+    path = tmp_path / "model.safetensors"
+    save_model(path, whole)
+    pictures = [np.uint8(image.transpose(1, 2, 0) * 255) for image in scenes(30, 3)]
+    found = tusk.load(path).detect(pictures, min_gain=-np.inf)
+    raw = Sample(np.concatenate([one.type for one in found]), np.concatenate([one.descriptor for one in found]))
+    common = np.argsort(-np.bincount(raw.types, minlength=6)).tolist()
+    names = NamesFile(names_path(path), whole)
+    names.edit(lambda _: Rename(type=common[0], name='=a, "b" 图'))
+    names.edit(lambda _: Merge(into=common[0], other=common[1]))
+
+    def now():
+        return Sample(assign(names.naming(), raw.types, raw.descriptors), raw.descriptors)
+
+    def clicked():
+        rows = np.flatnonzero(now().types == common[0])[:5]
+        return [Example(x=0, y=0, source=common[0], descriptor=tuple(raw.descriptors[row])) for row in rows]
+
+    names.edit(lambda naming: split(naming, now(), common[0]))
+    names.edit(lambda naming: teach(naming, now(), 7, "clicked", clicked()))
+    names.edit(lambda _: Hide(type=6))
+    names.edit(lambda naming: sort(naming, now()))
+    export_onnx(str(path), tmp_path / "model.onnx", None, None, print)
+    graph, named = tusk.load(tmp_path / "model.onnx"), tusk.load(path).detect(pictures, min_gain=-np.inf)
+    assert graph.names[common[0]] == '=a, "b" 图' and graph.names[7] == "clicked" and len(graph.names) == 8
+    seen = set()
+    for mine, theirs in zip(named, graph.detect(pictures), strict=True):
+        assert np.array_equal(mine.type, theirs.type) and np.allclose(mine.xy, theirs.xy, atol=1e-3)
+        assert [row["name"] for row in theirs.rows()] == [row["name"] for row in mine.rows()]
+        seen |= set(theirs.type.tolist())
+    assert {common[0], 7} <= seen and not seen & {6, common[1]}
 
 
 def test_tiles_with_sizes(tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas
 import pytest
 import shapely
+from PIL import Image
 
 from tests.export.results import NAMES, PICTURES, SIZE, write_folder
 from tusk.export.convert import export_results
@@ -114,6 +115,49 @@ def test_shapely_reads_the_outlines_equal(folder, tmp_path):
             else:
                 assert np.array_equal(shapely.contains_xy(shape, x, y), mask)
     assert len({one["id"] for every in read for one in every["features"]}) == len(points_of(folder))
+
+
+def read_fiftyone(labels, folder):
+    """As FiftyOne documents `FiftyOneImageDetectionDataset`, read without anything of the writer: labels are found by a
+    picture's path without its ending (or with it); a label is a name, or the place of one in `classes`; a box is left,
+    top, width and height in shares of the picture. -> picture -> its (name, box in pixels, confidence, attributes)."""
+    content = json.loads(labels.read_text(encoding="utf-8"))
+    assert content.keys() <= {"classes", "labels"}
+    read = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        key = name if name in content["labels"] else name.rpartition(".")[0]
+        found = content["labels"].pop(key)
+        with Image.open(path) as image:
+            width, height = image.size
+        read[name] = []
+        for one in found or []:
+            label = one["label"] if isinstance(one["label"], str) else content["classes"][one["label"]]
+            left, top, wide, high = one["bounding_box"]
+            box = (left * width, top * height, wide * width, high * height)
+            read[name].append((label, box, one.get("confidence"), one.get("attributes", {})))
+    assert content["labels"] == {}  # every one belongs to a picture
+    return read
+
+
+def test_a_reader_of_fiftyones_form_finds_all_beside_the_pictures(folder, tmp_path):
+    out = export_results(folder, "fiftyone", tmp_path / "out", NAMES).file
+    names = [name for name in PICTURES if name.isprintable()]  # those that any disk can hold
+    labels = json.loads(out.read_text(encoding="utf-8"))
+    others = {as_text(name).rpartition(".")[0] for name in PICTURES if name not in names}
+    out.write_text(json.dumps({**labels, "labels": {k: v for k, v in labels["labels"].items() if k not in others}}))
+    for name in names:
+        path = tmp_path / "pictures" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("L", SIZE).save(path, "PNG")
+    read = read_fiftyone(out, tmp_path / "pictures")
+    pictures = {picture.image: picture for picture in read_results(folder).pictures}
+    assert set(read) == set(names) and len(names) >= 5
+    for name, found in read.items():
+        assert len(found) == len(pictures[name].found)
+        for (label, box, confidence, attributes), one in zip(found, pictures[name].found, strict=True):
+            assert (label, confidence) == (ALL[one.type], one.score) and np.allclose(box, one.box)
+            assert (attributes["x"], attributes["y"], attributes["instance"]) == (one.x, one.y, one.instance)
 
 
 def test_fiftyones_labels_are_strictly_as_it_wants_them(folder, tmp_path):

@@ -102,11 +102,24 @@ def test_split_teach_and_correct(client):
     assert client.post("/api/names/correct", outside)[0] == 422
 
 
+def test_all_else_is_sorted_into_what_is_named(client):
+    looked_at(client)
+    status, answer = client.post("/api/names/sort")
+    assert status == 422 and "two are needed" in answer["error"]
+    for number in (1, 3):
+        client.post("/api/names/set", {"type": number, "name": f"digit of {number}"})
+    before = {one["number"]: one["count"] for one in client.get("/api/types")[1]["types"]}
+    status, answer = client.post("/api/names/sort")
+    assert status == 200 and {one["number"] for one in answer["types"]} == {1, 3}
+    assert sum(one["count"] for one in answer["types"]) == sum(before.values())
+    assert all(one["count"] >= before[one["number"]] for one in answer["types"])
+
+
 def test_what_is_downloaded_is_what_is_shown(client):
     looked_at(client)
     client.post("/api/names/set", {"type": 0, "name": "=evil()"})
-    status, headers, content = client.raw("GET", "/api/download/csv?keypoints=5")
-    assert status == 200 and headers["content-disposition"] == 'attachment; filename="tusk-csv.zip"'
+    status, headers, content = client.raw("GET", "/api/download/tables?keypoints=5")
+    assert status == 200 and headers["content-disposition"] == 'attachment; filename="tusk-tables.zip"'
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         assert sorted(archive.namelist()) == ["counts.csv", "detections.csv"]
         rows = archive.read("detections.csv").decode().splitlines()
@@ -160,3 +173,11 @@ def test_names_on_the_disk_are_read_again_when_others_change_them(client):
     other.edit(lambda _: Rename(type=4, name="elsewhere"))
     assert client.get("/api/types")[1]["types"][4]["name"] == "elsewhere"
     assert open_names(client.bench.names.path, client.bench.model).edits
+
+
+def test_two_dropped_pictures_of_one_name_are_told_apart(client, place):
+    content = (place / "3.png").read_bytes()
+    names = [client.send("/api/pictures", content, name="new.png")[1] for _ in range(3)]
+    assert [one["name"] for one in names] == ["new.png", "new (2).png", "new (3).png"]
+    for one in names:
+        client.raw("DELETE", f"/api/pictures/{one['number']}")

@@ -85,7 +85,7 @@ def test_names_of_dropped_files_are_names_alone(client):
 def hostile(rng):
     """One request, as bytes without the first line's end."""
     paths = ["/", "/api/detect", "/api/pictures", "/api/pictures/0/points", "/api/names/set", "/api/names/merge",
-             "/api/names/teach", "/api/names/correct", "/api/names/split", "/api/types", "/api/download/csv",
+             "/api/names/teach", "/api/names/correct", "/api/names/split", "/api/types", "/api/download/tables",
              "/openapi.json", "/api/session", "/static/page.js", "/api/pictures/99999999999999999999",
              "/api/types/-1/prototype.png"]  # fmt: skip
     bodies = [

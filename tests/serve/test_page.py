@@ -10,6 +10,7 @@ from PIL import Image
 import tusk
 from tests.report.browser import find_browser
 from tests.serve.running import make_bench, running
+from tusk.export.formats import FORMATS
 
 pytestmark = pytest.mark.slow
 WIDTHS = (400, 700, 1000, 1300, 1800)
@@ -150,6 +151,23 @@ def test_five_clicks_part_two_kinds(page, client):
     assert all(now[key] == kind for key, kind in raw.items() if kind not in (1, 3))
 
 
+def test_there_are_no_other_kinds(page, client):
+    page.click("#tab-correct")
+    assert page.is_disabled("#sort")
+    page.click("#tab-types")
+    for number, name in ((1, "two"), (3, "six")):
+        page.fill(f"#type-{number}-name", name)
+        page.press(f"#type-{number}-name", "Enter")
+        said(page, f"is called {name}")
+    page.click("#tab-correct")
+    page.click("#sort")
+    said(page, "Everything is sorted into 2 kinds")
+    assert set(types(client)) == {1, 3} and page.locator("#cards article").count() == 2
+    page.click("#undo")
+    said(page, "Undone")
+    assert set(types(client)) == set(range(10))
+
+
 def test_points_are_removed_and_added_by_clicks_and_by_keys(page, client):
     page.click("#tab-correct")
     page.wait_for_selector("#correct-viewer g.point")
@@ -194,15 +212,25 @@ def test_ten_pictures_are_dropped_and_downloaded(page, client, place, tmp_path):
     said(page, "Added 10 of 10 pictures")
     assert page.locator("#list li").count() == 22
     assert page.text_content("#looked") == "22 of 22 looked at"
-    with page.expect_download() as waiting:
-        page.click("[data-format=csv]")
-    waiting.value.save_as(tmp_path / "a.zip")
-    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+    saved = {}
+    for kind in page.locator("#format option").evaluate_all("every => every.map(one => one.value)"):
+        page.select_option("#format", kind)
+        with page.expect_download() as waiting:
+            page.click("#save")
+            said(page, f"Saved tusk-{kind}.")
+        saved[kind] = tmp_path / waiting.value.suggested_filename
+        waiting.value.save_as(saved[kind])
+    assert set(saved) == {"tables", *FORMATS}
+    with zipfile.ZipFile(saved["tables"]) as archive:
         assert len(archive.read("counts.csv").splitlines()) == 23
-    with page.expect_download() as waiting:
-        page.click("[data-format=coco]")
-    waiting.value.save_as(tmp_path / "coco.json")
-    assert len(json.loads((tmp_path / "coco.json").read_text())["images"]) == 22
+    assert len(json.loads(saved["coco"].read_text())["images"]) == 22
+    for kind in set(FORMATS) - {"coco"}:  # each names every picture, or holds a file for it
+        content = saved[kind].read_bytes()
+        if saved[kind].suffix == ".zip":
+            with zipfile.ZipFile(saved[kind]) as archive:
+                content = b"".join(name.encode() + archive.read(name) for name in archive.namelist())
+        words = content.decode().replace("%20", " ")
+        assert all(f"new {number}" in words for number in range(10)), kind
     bad = tmp_path / "bad.png"
     bad.write_text("no picture")
     page.set_input_files("#files", bad)

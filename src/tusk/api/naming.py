@@ -16,7 +16,7 @@ from tusk.model.storage import StoredModel, load_model
 from tusk.naming import NamesFile, named_types, names_path
 from tusk.naming.assign import assign
 from tusk.naming.edits import Hide, Merge, NamingEdit, Recolour, Rename
-from tusk.naming.refit import Sample, split, split_of
+from tusk.naming.refit import Sample, sort, split, split_of
 from tusk.naming.types import NamedType, words_of
 from tusk.weights import model_path
 
@@ -69,6 +69,12 @@ class Names:
                 why = "it comes from one prototype, so that pictures must say what is in it"
                 raise UsageError(f"split of type {number}", why, f"write 'split {number} PICTURES'")
             edit = split_of(naming, number, own)
+        self._file.edit(lambda _: edit)
+        self.last = f"Now {words_of(edit)}."
+
+    def sort(self, pictures: Sequence[str]) -> None:
+        """All other types into those that are named or clicked, by what these pictures hold."""
+        edit = sort(self._file.naming(), self._sample(pictures))
         self._file.edit(lambda _: edit)
         self.last = f"Now {words_of(edit)}."
 

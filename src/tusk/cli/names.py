@@ -26,6 +26,8 @@ words
   merge TYPE TYPE ...     all others become the first
   split TYPE [PICTURE..]  in two, by how the things of that type look in these pictures; types that training merged
                           from several prototypes need no pictures
+  sort PICTURE ...        no other kinds: points of all other types go to the nearest type that has a name or clicks,
+                          by how things look in these pictures
   hide TYPE ...           points of this type are no detections
   show TYPE ...           they are again
   undo, redo              the last change
@@ -88,6 +90,7 @@ _VERBS = {
     "colour": (2, 2),
     "merge": (2, _MANY),
     "split": (1, _MANY),
+    "sort": (1, _MANY),
     "hide": (1, _MANY),
     "show": (1, _MANY),
     "undo": (0, 0),
@@ -99,6 +102,7 @@ _CHANGES: dict[str, Callable[[Names, Sequence[str]], None]] = {
     "colour": lambda names, words: names.recolour(words[0], None if words[1] == "own" else words[1]),
     "merge": _merge,
     "split": lambda names, words: names.split(words[0], words[1:]),
+    "sort": lambda names, words: names.sort(words),
     "hide": lambda names, words: _hide(names, words, hidden=True),
     "show": lambda names, words: _hide(names, words, hidden=False),
     "undo": lambda names, _: names.undo(),

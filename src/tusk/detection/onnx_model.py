@@ -60,6 +60,8 @@ class OnnxModel:
         self._session = _open(self.path, threads)
         stored: dict[str, str] = self._session.get_modelmeta().custom_metadata_map
         self.config, self.names, self._keypoints = _metadata(self.path, stored)
+        called = any(name != f"type {number}" for number, name in enumerate(self.names))
+        self._called = self.names if called else None  # as of a model that nobody has named types of
 
     def __repr__(self) -> str:
         model, data = self.config.model, self.config.data
@@ -146,6 +148,7 @@ class OnnxModel:
             limit=keypoints,
             at_limit=bool((found & (points.score[place] >= least)).all()) and keypoints < room,
             resolution=config.model.stride * scale,
+            names=self._called,
         )
 
     def _in_tiles(self, picture: FittedPicture, keypoints: int | None, least: float) -> Detections:
@@ -215,7 +218,7 @@ def _metadata(path: Path, stored: dict[str, str]) -> tuple[UseConfig, tuple[str,
             DetectionConfig.model_validate(values["detection"]),
         )
         names, keypoints = json.loads(stored["names"]), int(stored["keypoints"])
-        if keypoints < 1 or len(names) != config.model.types:
+        if keypoints < 1 or len(names) < config.model.types:  # types that people made come after the model's own
             raise ValueError("names")
     except (ValidationError, ValueError, KeyError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise DataError(str(path), f"its metadata is not understood ({type(error).__name__})", fix) from error

@@ -26,14 +26,14 @@ class Found:
     """
 
     pictures: tuple[Record, ...]
-    names: tuple[str, ...]  # of every type
+    names: tuple[str, ...]  # of every type; empty for one that was merged away or hidden
     source: str = ""  # what the pictures were read from
     model: str = "tusk"  # what found them
 
     @property
     def classes(self) -> tuple[str, ...]:
         """Different names, in the order of the types: types of one name are one class."""
-        return tuple(dict.fromkeys(self.names))
+        return tuple(dict.fromkeys(name for name in self.names if name))
 
     def class_number(self, one: Instance) -> int:
         """Which of the classes, counted from 0."""
@@ -74,7 +74,8 @@ def read_results(folder: Path, names: Mapping[int, str] | None = None) -> Found:
         why = f"it is not as 'tusk detect' wrote it ({type(error).__name__})"
         raise DataError(str(path), why, "run 'tusk detect' again") from error
     called = type_names(types, {**known, **(names or {})})
-    return Found(pictures, called, manifest.source, f"tusk {manifest.version} {manifest.model[:12]}")
+    living = tuple(name if number in known else "" for number, name in enumerate(called))
+    return Found(pictures, living, manifest.source, f"tusk {manifest.version} {manifest.model[:12]}")
 
 
 def _manifest(folder: Path) -> Manifest:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tusk.errors import UsageError, UserError
 from tusk.folders import new_folder, results_folder
 from tusk.model.storage import StoredModel, load_model
+from tusk.naming import Naming, names_path, open_names
 from tusk.weights import model_path
 
 Started = Callable[[Path], None]
@@ -24,10 +25,10 @@ def export_onnx(
     check_onnx()
     from tusk.export.onnx.model import write_onnx
 
-    stored = _load(model)
+    stored, naming = _load(model)
     path = out or new_folder(Path("runs/export") / f"{name_of(model)}-onnx") / "model.onnx"
     started(path)
-    write_onnx(stored, path, names, keypoints)
+    write_onnx(stored, path, names, keypoints, naming)
     return path
 
 
@@ -43,11 +44,11 @@ def export_web(
     check_onnx()
     from tusk.export.web.write import write_page
 
-    stored = _load(model)
+    stored, naming = _load(model)
     with results_folder(out, Path("runs/export") / f"{name_of(model)}-web") as place:
         folder = place.make()
         started(folder)
-        write_page(stored, name_of(model), folder, names, keypoints, runtime)
+        write_page(stored, name_of(model), folder, names, keypoints, runtime, naming)
     return folder
 
 
@@ -63,7 +64,11 @@ def name_of(model: str) -> str:
     return path.resolve().name if path.is_dir() else path.stem
 
 
-def _load(model: str) -> StoredModel:
+def _load(model: str) -> tuple[StoredModel, Naming | None]:
+    """The model, and what was said of its types where it lies."""
     if model.endswith(".onnx"):
         raise UsageError(model, "it is an ONNX file already", "name the model that it was made from")
-    return load_model(model_path(model))
+    path = model_path(model)
+    stored = load_model(path)
+    naming = open_names(names_path(path), stored)
+    return stored, naming if naming.edits else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tusk.naming.edits import Example, Merge, Naming, NamingEdit, Split, Teach
+from tusk.naming.edits import Example, Merge, Naming, NamingEdit, Sort, Split, Teach
 
 FloatArray = npt.NDArray[np.float64]
 Int64Array = npt.NDArray[np.int64]
@@ -18,10 +18,17 @@ Pinned = Mapping[int, Sequence[int]]  # the number of an edit -> rows that were 
 def assign(naming: Naming, types: Int64Array, descriptors: FloatArray, pinned: Pinned | None = None) -> Int64Array:
     """types (N,) of the model, descriptors (N, C) of length 1 -> (N,) named types, hidden ones too."""
     now = np.array(types, np.int64)
+    fixed: list[int] = []  # rows that were clicked so far
     for number, edit in enumerate(naming.edits):
+        kept = now[fixed]
         move(edit, now, descriptors)
+        if isinstance(edit, Sort):
+            stays = ~np.isin(kept, edit.others)
+            now[np.array(fixed, np.int64)[stays]] = kept[stays]
         if isinstance(edit, Teach) and pinned is not None:
-            now[list(pinned.get(number, ()))] = edit.type
+            rows = list(pinned.get(number, ()))
+            now[rows] = edit.type
+            fixed += rows
     return now
 
 
@@ -38,6 +45,12 @@ def move(edit: NamingEdit, now: Int64Array, descriptors: FloatArray) -> None:
             own = np.flatnonzero(now == rest.type)
             nearer = distance(descriptors[own], edit.centre) < distance(descriptors[own], rest.descriptor)
             now[own[nearer]] = edit.type
+    elif isinstance(edit, Sort):
+        weights, biases = np.array([one.weights for one in edit.kinds]), np.array([one.bias for one in edit.kinds])
+        own = np.flatnonzero(np.isin(now, (*edit.others, *edit.again)))
+        if len(own) and descriptors.shape[1] == weights.shape[1]:
+            nearest = (descriptors[own] @ weights.T + biases).argmax(1)
+            now[own] = np.array([one.type for one in edit.kinds])[nearest]
 
 
 def distance(descriptors: FloatArray, centre: Sequence[float] | FloatArray) -> FloatArray:

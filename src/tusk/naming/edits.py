@@ -122,6 +122,23 @@ class Teach(Part):
     rest: tuple[Centre, ...]  # of each type that examples come from: what is not of the taught type
 
 
+class Kind(Part):
+    """A descriptor is of the kind for which its product with the weights, plus the bias, is largest."""
+
+    type: Type
+    weights: Vector
+    bias: Number
+
+
+class Sort(Part):
+    """There are no kinds but these: points of all other types go to the nearest of them, and those types are gone."""
+
+    edit: Literal["sort"] = "sort"
+    kinds: Annotated[tuple[Kind, ...], Field(min_length=2, max_length=1000)]
+    others: Annotated[tuple[Type, ...], Field(max_length=20_000)]  # that are gone then
+    again: Annotated[tuple[Type, ...], Field(max_length=1000)] = ()  # kinds whose points are sorted, too
+
+
 class Correct(Part):
     """Points of one picture that are none, and places where one is missing. The picture itself never changes."""
 
@@ -131,7 +148,7 @@ class Correct(Part):
     added: Annotated[tuple[Added, ...], Field(max_length=10_000)] = ()
 
 
-NamingEdit = Annotated[Rename | Recolour | Hide | Merge | Split | Teach | Correct, Field(discriminator="edit")]
+NamingEdit = Annotated[Rename | Recolour | Hide | Merge | Split | Teach | Sort | Correct, Field(discriminator="edit")]
 
 
 class Naming(Part):

@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from tusk.errors import UsageError
 from tusk.naming.assign import distance, examples_of
-from tusk.naming.edits import Centre, Example, Naming, Split, Teach, Vector
+from tusk.naming.edits import Centre, Correct, Example, Kind, Naming, Sort, Split, Teach, Vector
 from tusk.naming.types import named_types
 
 FloatArray = npt.NDArray[np.float64]
 Int64Array = npt.NDArray[np.int64]
 
 _ROUNDS = 10
+_SHRINK = 0.3  # of the covariance to a multiple of the identity: clicks are few, and points may be, too
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,50 @@ def split_of(naming: Naming, number: int, points: FloatArray) -> Split:
     large, small = np.argsort(-np.bincount(labels, minlength=2), kind="stable")
     first, second = (_stored(_unit(points[labels == one].mean(0))) for one in (large, small))
     return Split(type=number, new=named_types(naming).count, centres=(first, second))
+
+
+def sort(naming: Naming, sample: Sample) -> Sort:
+    """There are no kinds but those that have a name, clicks, or points that somebody added: all else is one of them.
+
+    A kind's centre is the median of the points that were clicked for it (one wrong click then does no harm), or of all
+    of its points where none was. Distances are Mahalanobis's: directions in which all points differ much, such as light
+    and place, count less. Points of kinds that were clicked are sorted, too; those of hidden types and of types that
+    were named without a click stay.
+    """
+    state = named_types(naming)
+    clicked = {number: examples_of(naming, number) for number in state.visible}
+    placed = {one.type for edit in naming.edits if isinstance(edit, Correct) for one in edit.added}
+    chosen = [number for number in state.visible if state[number].name or clicked[number] or number in placed]
+    whitening = _whitening(sample.descriptors)  # (C, C)
+    kinds = []
+    for number in chosen:
+        points = np.array([one.descriptor for one in clicked[number]] or sample.descriptors[sample.types == number])
+        if len(points):
+            centre = np.median(points @ whitening, axis=0)
+            bias = round(-float(centre @ centre) / 2, 5)
+            kinds.append(Kind(type=number, weights=_stored(whitening @ centre), bias=bias))
+    if len(kinds) < 2:
+        why = f"{len(kinds)} of the types {'is' if len(kinds) == 1 else 'are'} named or clicked, and two are needed"
+        raise UsageError("sort", why, "name some types, or click points and say what they are")
+    others = tuple(number for number in state.visible if number not in chosen)
+    again = tuple(one.type for one in kinds if clicked[one.type])
+    if not others and not again:
+        raise UsageError(
+            "sort", "every type has a name, so that there is nothing to sort", "merge types, or click points"
+        )
+    return Sort(kinds=tuple(kinds), others=others, again=again)
+
+
+def _whitening(descriptors: FloatArray) -> FloatArray:
+    """descriptors (N, C) -> (C, C): descriptors times it vary by about 1 in every direction."""
+    channels = descriptors.shape[1]
+    away = descriptors - descriptors.mean(0) if len(descriptors) else descriptors
+    spread = away.T @ away / max(1, len(descriptors))
+    mean = float(np.trace(spread)) / channels
+    if mean < 1e-12:
+        return np.eye(channels)
+    shrunk = (1 - _SHRINK) * spread + _SHRINK * mean * np.eye(channels)
+    return np.asarray(np.linalg.cholesky(np.linalg.inv(shrunk)), np.float64)
 
 
 def leave_one_out(naming: Naming) -> LeaveOneOut:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tusk.detection.palette import Colour, type_colours
 from tusk.errors import UsageError, nearest
-from tusk.naming.edits import MOST_EDITS, Correct, Hide, Merge, Naming, NamingEdit, Recolour, Rename, Split, Teach
+from tusk.naming.edits import MOST_EDITS, Correct, Hide, Merge, Naming, NamingEdit, Recolour, Rename, Sort, Split, Teach
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,11 @@ def after(state: NamedTypes, edit: NamingEdit) -> NamedTypes:
             raise UsageError(f"type {edit.new}", f"the next free number is {count}", "use that one")
         types[edit.new] = NamedType(edit.new, origin=edit.type)
         count += 1
+    elif isinstance(edit, Sort):
+        kinds = {one.type for one in edit.kinds}
+        if kinds & set(edit.others) or not set(edit.again) <= kinds:
+            raise UsageError("sort", "a type is a kind and none", "name each type once")
+        types = {number: one for number, one in types.items() if number not in edit.others}
     elif isinstance(edit, Teach) and edit.type not in types:
         if edit.type != count:
             raise UsageError(f"type {edit.type}", f"the next free number is {count}", "use that one")
@@ -151,6 +156,8 @@ def words_of(edit: NamingEdit) -> str:
     if isinstance(edit, Teach):
         number = len(edit.examples)
         return f"{number} {'point is' if number == 1 else 'points are'} of {edit.name or f'type {edit.type}'}"
+    if isinstance(edit, Sort):
+        return f"{len(edit.others)} other types are sorted into {len(edit.kinds)} kinds"
     return f"{edit.picture.name}: {len(edit.removed)} removed, {len(edit.added)} added"
 
 
@@ -160,6 +167,8 @@ def _needed(edit: NamingEdit) -> tuple[int, ...]:
         return edit.into, edit.other
     if isinstance(edit, Teach):
         return tuple(centre.type for centre in edit.rest)
+    if isinstance(edit, Sort):
+        return (*(one.type for one in edit.kinds), *edit.others)
     if isinstance(edit, Correct):
         return tuple(added.type for added in edit.added)
     return (edit.type,)

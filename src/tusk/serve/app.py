@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from tusk import __version__
 from tusk.errors import DataError, UserError
 from tusk.naming.edits import Added, Hide, Merge, Recolour, Rename
-from tusk.serve.download import FORMATS, download
+from tusk.serve.download import KINDS, download
 from tusk.serve.found import mask_for_page
 from tusk.serve.guard import COOKIE, Rules
 from tusk.serve.jobs import RETRY_AFTER, BusyError, Jobs
@@ -207,6 +207,11 @@ def _names(app: FastAPI, bench: Workbench) -> None:
         bench.teach([(one.picture, one.instance) for one in body.points], body.type, body.name)
         return done()
 
+    @app.post("/api/names/sort", summary="No other kinds: all else goes to the nearest type that is named or clicked")
+    def sort() -> dict[str, Any]:
+        bench.sort()
+        return done()
+
     @app.post("/api/names/correct", summary="Remove wrong points of a picture, add missing ones")
     def correct(body: CorrectBody) -> dict[str, Any]:
         bench.correct(body.picture, body.removed, body.added)
@@ -243,7 +248,7 @@ def _session(app: FastAPI, bench: Workbench, jobs: Jobs, drawing: Jobs, rules: R
             "model": bench.name, "version": __version__, "keypoints": settings.keypoints,
             "min_gain": bench.filter.min_gain, "min_score": settings.min_score, "names": str(bench.names.path),
             "masks": config.model.decode == "layers", "left_out": bench.pictures.left_out,
-            "most_bytes": rules.most_bytes, "formats": {kind: one.title for kind, one in FORMATS.items()},
+            "most_bytes": rules.most_bytes, "formats": KINDS,
         }  # fmt: skip
 
     @app.get("/api/pictures", summary="The pictures of this session")
@@ -302,19 +307,22 @@ def _session(app: FastAPI, bench: Workbench, jobs: Jobs, drawing: Jobs, rules: R
         with jobs.place():
             return Response(await jobs.run(lambda: bench.prototype(number)), media_type="image/png")
 
-    @app.get("/api/download/{kind}", summary="What was found in the pictures that were looked at: csv or coco")
+    @app.get(
+        "/api/download/{kind}",
+        summary="What was found in the pictures that were looked at, as tables or for another tool",
+    )
     async def save(
         kind: str,
         min_gain: Annotated[float | None, Query(ge=-1e9, le=1e9)] = None,
         min_score: Annotated[float | None, Query(ge=0, le=1)] = None,
         keypoints: Annotated[int | None, Query(ge=1, le=4096)] = None,
     ) -> Response:
-        if kind not in FORMATS:
+        if kind not in KINDS:
             raise HTTPException(404, "there is no such format")
         keep = _filter(bench, min_gain, min_score, keypoints)
 
         def make() -> tuple[str, str, bytes]:
-            return download(kind, bench.records(keep), bench.state().count, bench.labels())
+            return download(kind, bench.records(keep), bench.state().count, bench.labels(), bench.maker)
 
         name, media, content = await draw(make)
         return Response(content, media_type=media, headers={"content-disposition": f'attachment; filename="{name}"'})

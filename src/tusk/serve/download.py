@@ -1,49 +1,43 @@
-"""What was found, as a file to take home. A format is one entry of `FORMATS`: a function that writes into a folder."""
+"""What was found, as a file to take home: the tables of `tusk detect`, or any format of `tusk export`."""
 
 from __future__ import annotations
 
 import io
 import tempfile
 import zipfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from tusk.detection.labels import TypeLabels
 from tusk.detection.records import Record
-from tusk.export.coco import write_coco
 from tusk.export.csv import write_tables
+from tusk.export.formats import FORMATS, find_format
+from tusk.export.found import Found
 
-Write = Callable[[Path, Sequence[Record], int, TypeLabels], None]  # folder, pictures, number of types, their names
-
-
-@dataclass(frozen=True)
-class Format:
-    title: str
-    write: Write
-
-
-def _csv(folder: Path, records: Sequence[Record], types: int, labels: TypeLabels) -> None:
-    write_tables(folder, records, types, labels)
-    (folder / "unreadable.csv").unlink()  # what cannot be read is said on the page
+TABLES = "tables"
+KINDS = {
+    TABLES: "tables: points, and counts of each picture (CSV)",
+    **{name: one.words for name, one in FORMATS.items()},
+}
 
 
-def _coco(folder: Path, records: Sequence[Record], types: int, labels: TypeLabels) -> None:
-    write_coco(folder / "coco.json", lambda: records, types, labels)
-
-
-FORMATS = {"csv": Format("CSV tables", _csv), "coco": Format("COCO JSON", _coco)}
-
-
-def download(kind: str, records: Sequence[Record], types: int, labels: TypeLabels) -> tuple[str, str, bytes]:
-    """-> file name, media type, content: the file itself, or a ZIP where there are several."""
+def download(
+    kind: str, records: Sequence[Record], types: int, labels: TypeLabels, model: str = "tusk"
+) -> tuple[str, str, bytes]:
+    """types: how many numbers were ever used; labels: of those that can be seen; model: what found the points
+    -> file name, media type, content: the file itself, or a ZIP where there are several."""
     with tempfile.TemporaryDirectory(prefix="tusk-serve-") as place:
         folder = Path(place)
-        FORMATS[kind].write(folder, records, types, labels)
+        if kind == TABLES:
+            write_tables(folder, records, types, labels)
+            (folder / "unreadable.csv").unlink()  # what cannot be read is said on the page
+        else:
+            names = tuple(labels.titles.get(number, "") for number in range(types))
+            find_format(kind)(Found(tuple(records), names, model=model), folder)
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         if len(files) == 1:
             media = "application/json" if files[0].suffix == ".json" else "application/octet-stream"
-            return files[0].name, media, files[0].read_bytes()
+            return f"tusk-{kind}{files[0].suffix}", media, files[0].read_bytes()
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in files:

@@ -79,7 +79,7 @@ class Pictures:
     def add(self, name: str, content: bytes) -> ShownPicture:
         """One that was dropped; -> it, once the oldest have made room."""
         with self._lock:
-            picture = ShownPicture(self._next, clean_name(name), content=content)
+            picture = ShownPicture(self._next, self._free(as_text(clean_name(name))), content=content)
             self._next += 1
             self._bytes += len(content)
             self._shown[picture.number] = picture
@@ -98,6 +98,16 @@ class Pictures:
                 if one is not None and one.content is not None:
                     self._bytes -= len(one.content)
                     del self._shown[number]
+
+    def _free(self, name: str) -> str:
+        """The name, or one like it that no other picture has: files that are exported are told apart by it."""
+        taken = {one.name for one in self._shown.values()}
+        stem, dot, ending = name.rpartition(".") if "." in name else (name, "", "")
+        number, free = 1, name
+        while free in taken:
+            number += 1
+            free = f"{stem} ({number}){dot}{ending}"
+        return free
 
     def _add_files(self, source: Source) -> None:
         root = source.root.resolve()

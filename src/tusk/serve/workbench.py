@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from PIL import Image
 
+from tusk import __version__
 from tusk.detection.detections import Detections
 from tusk.detection.labels import TypeLabels
 from tusk.detection.limits import limit_remarks, limits_of
@@ -21,10 +22,11 @@ from tusk.detection.records import Record, record_of
 from tusk.detection.settings import settings_of
 from tusk.errors import UsageError
 from tusk.model.storage import StoredModel
+from tusk.names import from_text
 from tusk.naming import NamedTypes, NamesFile, Naming, apply_naming, named_types
 from tusk.naming.assign import assign
 from tusk.naming.edits import Added, Correct, Example, NamingEdit, PictureKey, Removed
-from tusk.naming.refit import Sample, leave_one_out, split, teach
+from tusk.naming.refit import Sample, leave_one_out, sort, split, teach
 from tusk.naming.types import words_of
 from tusk.report.draw import css
 from tusk.report.gallery import decode_alone
@@ -72,6 +74,11 @@ class Workbench:
     def filter(self) -> Filter:
         """Where the sliders stand in the beginning: as in `tusk detect`."""
         return Filter(max(self.settings.min_gain, -1e9), self.settings.min_score)
+
+    @property
+    def maker(self) -> str:
+        """What found the points, as exports say it."""
+        return f"tusk {__version__} {self.model.fingerprint()[:12]}"
 
     def state(self) -> NamedTypes:
         """The types as they are now."""
@@ -218,6 +225,12 @@ class Workbench:
         self.names.edit(lambda _: made)
         return target
 
+    def sort(self) -> None:
+        """All other types into those that are named or clicked."""
+        sample, _, naming = self.sample()
+        made = sort(naming, sample)
+        self.names.edit(lambda _: made)
+
     def correct(self, number: int, removed: Sequence[int], added: Sequence[Added]) -> None:
         """removed: instances as the page shows them; added: places with types."""
         picture, found = self._known(number)
@@ -266,7 +279,8 @@ class Workbench:
             picture = self.pictures.get(number)
             if picture is not None:
                 named = self.named(picture, found.with_masks(), keep)
-                records.append(record_of(named, named.box_side))
+                record = record_of(named, named.box_side)
+                records.append(replace(record, image=from_text(record.image)))
         return records
 
     def forget(self, number: int) -> None:

@@ -13,24 +13,41 @@ from tusk.detection.settings import settings_of
 from tusk.export.found import type_names
 from tusk.export.onnx.builder import Builder
 from tusk.export.onnx.encoder import add_encoder
+from tusk.export.onnx.named import add_naming
 from tusk.export.onnx.points import add_descriptors, add_keypoints, add_types
 from tusk.export.onnx.sized import add_sized_keypoints
 from tusk.io import atomic_write
 from tusk.model.metadata import config_json
 from tusk.model.network import check_size
 from tusk.model.storage import StoredModel
+from tusk.naming import Naming, named_types
 
 
 def write_onnx(
-    model: StoredModel, path: Path, names: Mapping[int, str] | None = None, keypoints: int | None = None
+    model: StoredModel,
+    path: Path,
+    names: Mapping[int, str] | None = None,
+    keypoints: int | None = None,
+    naming: Naming | None = None,
 ) -> None:
-    """All of the file or nothing; names: what types are called; keypoints: by default as many as in training."""
-    content = onnx_model(model, type_names(model.config.model.types, names), keypoints).SerializeToString()
+    """All of the file or nothing; names: what types are called; keypoints: by default as many as in training; naming:
+    what people said of the types, which the graph follows."""
+    content = onnx_model(model, titles(model, naming, names), keypoints, naming).SerializeToString()
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write(path, content)
 
 
-def onnx_model(model: StoredModel, names: Sequence[str], keypoints: int | None = None) -> ModelProto:
+def titles(model: StoredModel, naming: Naming | None, names: Mapping[int, str] | None = None) -> tuple[str, ...]:
+    """What every number that a type may have is called; names: over those of the naming."""
+    if naming is None:
+        return type_names(model.config.model.types, names)
+    called = named_types(naming).titles
+    return type_names(len(called), {**dict(enumerate(called)), **(names or {})})
+
+
+def onnx_model(
+    model: StoredModel, names: Sequence[str], keypoints: int | None = None, naming: Naming | None = None
+) -> ModelProto:
     """The graph, checked, with configuration and names in its metadata."""
     network, config = model.network, model.config.model
     settings = settings_of(model, keypoints)
@@ -44,9 +61,12 @@ def onnx_model(model: StoredModel, names: Sequence[str], keypoints: int | None =
         places = add_sized_keypoints(graph, network, maps, count, window, settings.min_score)
     descriptors = add_descriptors(graph, network, maps, places.xy)
     kind, probability = add_types(graph, network, descriptors)
+    score = places.score
+    if naming is not None:
+        kind, score = add_naming(graph, naming, kind, descriptors, score)
     half, stride = graph.number(0.5), graph.number(config.stride)
     xy = graph.op("Sub", graph.op("Mul", graph.op("Add", places.xy, half), stride), half)
-    values = {"xy": xy, "score": places.score, "type": kind, "probability": probability, "descriptor": descriptors}
+    values = {"xy": xy, "score": score, "type": kind, "probability": probability, "descriptor": descriptors}
     if places.radius is not None:
         values["size"] = graph.op("Mul", places.radius, graph.number(2 * config.stride))
     for name, value in values.items():

@@ -11,11 +11,11 @@ from typing import Any
 from tusk.detection.palette import ink_on, type_colours
 from tusk.detection.settings import settings_of
 from tusk.errors import UsageError
-from tusk.export.found import type_names
-from tusk.export.onnx.model import onnx_model
+from tusk.export.onnx.model import onnx_model, titles
 from tusk.export.web.runtime import read_runtime
 from tusk.io import atomic_write
 from tusk.model.storage import StoredModel
+from tusk.naming import Naming, named_types
 
 _HERE = Path(__file__).parent
 
@@ -27,20 +27,22 @@ def write_page(
     names: Mapping[int, str] | None = None,
     keypoints: int | None = None,
     runtime: Path | None = None,
+    naming: Naming | None = None,
 ) -> None:
-    """All files of the page into an empty folder."""
+    """All files of the page into an empty folder; naming: what people said of the types."""
     config = model.config
     if config.data.fit == "tiles" or config.data.contrast != "own":
         why = (
             f"the page cannot prepare pictures as data.fit '{config.data.fit}', data.contrast '{config.data.contrast}'"
         )
         raise UsageError("--to web", why, "use --to onnx and tusk.load, which can")
-    called = type_names(config.model.types, names)
-    content = onnx_model(model, called, keypoints).SerializeToString()
+    called = titles(model, naming, names)
+    colours = type_colours(len(called)) if naming is None else named_types(naming).colours
+    content = onnx_model(model, called, keypoints, naming).SerializeToString()
     files = read_runtime(runtime)
     settings: dict[str, Any] = {
         "names": called,
-        "colours": [[f"rgb{colour}", f"rgb{ink_on(colour)}"] for colour in type_colours(len(called))],
+        "colours": [[f"rgb{colour}", f"rgb{ink_on(colour)}"] for colour in colours],
         "size": config.data.size,
         "fit": config.data.fit,
         "grey": config.data.grey,

@@ -23,6 +23,10 @@ export function startCorrect() {
     event.preventDefault();
     await add(Number(by("add-x").value), Number(by("add-y").value));
   }));
+  by("sort").addEventListener("click", told(async () => {
+    await setTypes(await post("/api/names/sort", {}));
+    say(`Everything is sorted into ${state.types.types.filter(one => !one.hidden).length} kinds. Undo brings the others back.`);
+  }));
   by("previous").addEventListener("click", told(() => step(-1)));
   by("next").addEventListener("click", told(() => step(1)));
   onChange(draw);
@@ -83,6 +87,7 @@ function draw() {
     height: "40" })))));
   const types = (state.types?.types ?? []).filter(one => !one.hidden);
   by("titles").replaceChildren(...types.map(one => make("option", { value: one.title })));
+  by("sort").disabled = types.filter(one => one.name).length < 2;
   const before = by("add-type").value;
   by("add-type").replaceChildren(...types.map(one => make("option", { value: String(one.number) }, one.title)));
   if (types.some(one => String(one.number) === before)) by("add-type").value = before;

@@ -36,8 +36,8 @@ export function startPictures() {
     await addFiles([...event.dataTransfer.files]);
   }));
   by("look-all").addEventListener("click", told(() => lookAtAll(Infinity)));
-  by("downloads").append(...Object.entries(session.formats).map(([kind, title]) =>
-    make("button", { onclick: told(() => save(kind)), "data-format": kind }, `Save as ${title}`)));
+  by("format").append(...Object.entries(session.formats).map(([kind, title]) => make("option", { value: kind }, title)));
+  by("downloads").addEventListener("submit", told(async event => { event.preventDefault(); await save(by("format").value); }));
   onChange(draw);
 }
 
@@ -94,7 +94,7 @@ async function save(kind) {
   const name = /filename="([^"]+)"/.exec(answer.headers.get("content-disposition"))?.[1] ?? kind;
   const url = URL.createObjectURL(await answer.blob());
   make("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
   say(`Saved ${name}: the ${state.points.size} pictures that were looked at.`);
 }
 

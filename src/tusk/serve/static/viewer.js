@@ -103,7 +103,9 @@ export class Viewer {
       + (one.added ? ", added" : `, gain ${one.gain.toFixed(1)}, score ${one.score.toFixed(2)}`);
     if (this.labels) {
       const short = type.title.length > 14 ? `${type.title.slice(0, 13)}…` : type.title;
-      const text = svg("text", { x: x + radius + 4, y: y + 5 });
+      // On the left where there is no room on the right: about 9 pixels for a letter.
+      const left = x + radius + 4 + 9 * (type.name ? short.length : 2) > this.found.width * scale && x > this.found.width * scale / 2;
+      const text = svg("text", left ? { x: x - radius - 4, y: y + 5, "text-anchor": "end" } : { x: x + radius + 4, y: y + 5 });
       text.textContent = type.name ? short : String(type.number);
       group.append(text);
     }
