@@ -17,6 +17,7 @@ ALLOWED = {
     ("model/authors.py", "_as_tensor"): "a file of weights",
     ("training/run.py", "sample_validation_images"): "pictures, which go to the device part by part",
     ("training/preview.py", "_measure"): "a first look at pictures, before there is a network",
+    ("training/pieces.py", "find_pieces"): "the same",
 }
 
 
