@@ -122,3 +122,31 @@ def test_training_against_another_tree_and_its_profile(tmp_path):
     assert "there is no tusk in it" in run("--against", tmp_path).stderr
     done = run("--profile", "mnist-hard/fast")
     assert done.returncode == 0 and "% convolution; without all else" in done.stdout, done.stderr
+
+
+@pytest.mark.slow
+def test_clicks_on_points_that_were_kept(tmp_path):
+    """Three kinds in ten types, two of which hold two kinds: clicks name and part them."""
+    rng = np.random.default_rng(0)
+    classes = np.repeat([0, 1, 2, -1], [300, 60, 60, 80])
+    middles = 3 * rng.standard_normal((3, 16))
+    points = middles[classes] + 0.5 * rng.standard_normal((500, 16))  # those in no box look like one of the kinds
+    types = np.where(classes == 1, 8, rng.integers(0, 8, 500))
+    types[(classes == 2) & (rng.random(500) < 0.5)] = 8
+    np.savez(
+        tmp_path / "points.npz",
+        types=types,
+        descriptors=points / np.linalg.norm(points, axis=1, keepdims=True),
+        classes=classes,
+        pictures=rng.integers(0, 100, 500),
+        names=np.array(["platelet", "red", "white"]),
+    )
+    done = subprocess.run(
+        [sys.executable, FOLDER / "naming.py", "--blood-cells", tmp_path, "--model", "mnist-hard", "--draws", "4",
+         "--keep", tmp_path / "points.npz"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    figures = re.findall(r"refitted and sorted by the clicks: (\S+),", done.stdout)
+    gains = re.findall(r"against types alone, named by all labels: (\S+),", done.stdout)
+    assert len(figures) == 3 and min(map(float, figures)) > 95 and min(map(float, gains)) > 5

@@ -49,6 +49,21 @@ def test_names_from_the_shell(capsys):
     assert [one["type"] for one in json.loads(said(capsys, "list", "--json").out)] == [0, 1, 3]
 
 
+def test_all_else_is_sorted_by_what_pictures_show(tmp_path, capsys):
+    digits = tusk.datasets.open("digits", split="test", count=3)
+    for number in range(3):
+        Image.fromarray(digits.image(number)).save(tmp_path / f"{number}.png")
+
+    def run(*words):
+        main(["names", "mnist-hard", *words, "--names", str(tmp_path / "names.json")])
+        return capsys.readouterr()
+
+    run("set", "1", "two")
+    run("set", "0", "eight")
+    assert run("sort", str(tmp_path)).err == "Now 8 other types are sorted into 2 kinds.\n"
+    assert run("list").out.splitlines() == ["   0  eight", "   1  two"]
+
+
 def test_detect_writes_the_names(place, capsys):
     for number in range(3):
         said(capsys, "set", str(number), f"=kind {number}")

@@ -134,10 +134,10 @@ def test_what_was_clicked_is_not_sorted_away():
 
 def test_sorting_needs_two_kinds():
     descriptors, kinds = clusters([9, 9], channels=8)
-    with pytest.raises(UsageError, match="0 of the types are named or clicked, and two are needed"):
+    with pytest.raises(UsageError, match="points are known of 0 types that are named or clicked, and two are needed"):
         sort(naming(2), Sample(kinds, descriptors))
     now = edited(naming(3), Rename(type=0, name="a"))
-    with pytest.raises(UsageError, match="1 of the types is named"):
+    with pytest.raises(UsageError, match="of 1 types that are named"):
         sort(now, Sample(kinds, descriptors))
     bad = Sort(kinds=(Kind(type=0, weights=(1.0,), bias=0), Kind(type=1, weights=(1.0,), bias=0)), others=(1,))
     with pytest.raises(UsageError, match="a kind and none"):

@@ -98,7 +98,7 @@ def sort(naming: Naming, sample: Sample) -> Sort:
             bias = round(-float(centre @ centre) / 2, 5)
             kinds.append(Kind(type=number, weights=_stored(whitening @ centre), bias=bias))
     if len(kinds) < 2:
-        why = f"{len(kinds)} of the types {'is' if len(kinds) == 1 else 'are'} named or clicked, and two are needed"
+        why = f"points are known of {len(kinds)} types that are named or clicked, and two are needed"
         raise UsageError("sort", why, "name some types, or click points and say what they are")
     others = tuple(number for number in state.visible if number not in chosen)
     again = tuple(one.type for one in kinds if clicked[one.type])
