@@ -22,6 +22,7 @@ import tusk
 AS_IT_IS = "as it is"
 TRAINED: dict[str, dict[str, Any]] = {
     AS_IT_IS: {},
+    "no blobs": {"losses": {"blobs": {"weight": 0.0}}},
     "no reconstruction": {"losses": {"reconstruction": {"weight": 0.0}}},
     "no opacity": {"losses": {"opacity": {"weight": 0.0, "binarity": 0.0}}},
     "no InfoNCE": {"losses": {"info_nce": {"weight": 0.0}}},

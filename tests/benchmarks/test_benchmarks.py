@@ -30,7 +30,7 @@ ARGUMENTS = {
     "nuclei": ["FOLDER", "--model", "mnist-hard"],
     "onnx": ["--tiny"],
     "people": ["--images", "2"],
-    "serve_load": ["--clients", "32", "--minutes", "0.15"],
+    "serve_load": ["--clients", "32", "--minutes", "0.5"],
     "selection": ["FOLDER/a", "FOLDER/b", "FOLDER/c", "--out", "FOLDER/selection.png"],
     "scaling": ["--tiny", "--port", "29672"],
     "shards": ["--tiny"],
