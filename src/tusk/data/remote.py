@@ -1,4 +1,4 @@
-"""Pictures and shards behind a URL (`https://`, `s3://`, `gs://`, `hf://`, `memory://` ...), by fsspec, through a cache on disk.
+"""Pictures and shards behind a URL (`https://`, `s3://`, `gs://`, `hf://` ...), by fsspec, through a cache on disk.
 
 Nothing is read from the network unless a source is such a URL. A file is copied once, under a temporary name that is
 then renamed; where the copies of shards take more than TUSK_REMOTE_CACHE_GB (100 by itself), the oldest go first.
