@@ -6,15 +6,19 @@
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import tusk
 from tests.model.test_unet import SIZED
 from tests.pretend import MixedDevicesError, pretend_device
+from tests.serve.running import make_bench
 from tests.training.test_trainer import configured, squares
 from tusk.api.model import Model
+from tusk.api.naming import Names
 from tusk.data.registry import Request, open_dataset
+from tusk.device import CPU
 from tusk.model.network import seeded_network
-from tusk.model.storage import StoredModel
+from tusk.model.storage import StoredModel, load_model
 from tusk.report.predictions import predict
 from tusk.report.sample import Sample
 from tusk.training.checkpoint import Checkpoints, trainer_tensors
@@ -22,6 +26,7 @@ from tusk.training.figures import task_figures
 from tusk.training.merging import merge_types
 from tusk.training.trainer import Trainer
 from tusk.training.validation import validate
+from tusk.weights import model_path
 
 KINDS = {
     "plain": {},
@@ -136,6 +141,29 @@ def test_evaluation_and_the_whole_page(tmp_path):
         figures = model.evaluate("digits", count=8, batch=4, progress=False)
         page = model.report(tmp_path / "page.html", data="digits", count=6)
     assert figures.to_dict()["figures"] == wanted.to_dict()["figures"] and page.is_file()
+
+
+def test_the_page_that_is_served_and_names(tmp_path):
+    digits = open_dataset("digits", Request(split="test", count=6, size=80))
+    for number in range(6):
+        Image.fromarray(digits.image(number)).save(tmp_path / f"{number}.png")
+    path = model_path("mnist-hard")
+
+    def served(device):
+        model = load_model(path)
+        model.network.to(device)
+        bench = make_bench(tmp_path, tmp_path, model, tmp_path / f"{device.type}.json")
+        return bench, [bench.detect(picture) for picture in bench.pictures.all()[:2]]
+
+    _, wanted = served(CPU)
+    with pretend_device() as device:
+        bench, found = served(device)
+        for one, same in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one.detections.type, same.detections.type)
+        assert bench.prototype(int(wanted[0].detections.type[0]))
+        names = Names(load_model(path), path, tmp_path / "split.json", device)
+        names.split(str(np.bincount(wanted[0].detections.type).argmax()), [str(tmp_path)])
+        assert "is split" in names.last
 
 
 def test_sized_things_in_tiles_and_figures_by_labels():

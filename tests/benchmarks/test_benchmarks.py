@@ -52,7 +52,7 @@ PRINTS = {
     "serve_load": "the server ended with 0",
     "selection": "3 runs, rank correlation 1.00",
     "scaling": "ratio: ",
-    "shards": "images for each second",
+    "shards": "every picture once: yes",
     "step": "equal: reconstruction",
     "training": "fast / paper",
 }

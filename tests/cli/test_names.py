@@ -96,6 +96,8 @@ def test_detect_writes_the_names(place, capsys):
         (("mnist-hard", "colour", "1", "red"), "choose another"),
         (("mnist-hard", "set", "1", "a", "--nmaes", "x"), "there is no such flag"),
         (("mnist-hard", "split", "1"), "split 1 PICTURES"),
+        (("mnist-hard", "list", "--device", "cuda:77"), "does not find it"),
+        (("mnist-hard", "list", "--device"), "write --device WHERE"),
         (("mnist-hard", "undo"), "nothing to undo"),
     ],
 )

@@ -45,6 +45,7 @@ def test_it_says_where_it_is_and_ends_well_on_a_signal(tmp_path, number):
         (["mnist-hard", "--jobs", "0"], 2, "at least 1"),
         (["mnist-hard", "--token", "short"], 2, "too short"),
         (["mnist-hard", "--port", "99999"], 2, "no port"),
+        (["mnist-hard", "--device", "cuda:77"], 2, "does not find it"),
         (["mnist-hard", "--prot", "1"], 2, "did you mean '--port'?"),
     ],
 )

@@ -1,6 +1,7 @@
 """Pictures and shards behind URLs: fsspec's memory, and a server on this machine."""
 
 import http.server
+import socket
 import threading
 from functools import partial
 from pathlib import Path
@@ -108,6 +109,32 @@ def test_a_server_on_this_machine(server, photos, tmp_path):
     assert sorted(int(dataset.image(index)[0, 0, 0]) for index in range(12)) == list(range(12))
     with pytest.raises(DataError, match="nothing at this URL"):
         local_copy(f"{server}/shards/missing.bin")
+
+
+def test_loose_pictures_on_a_server(server, photos, capfd):
+    pytest.importorskip("aiohttp")
+    found = find_files(f"{server}/photos")
+    reds = sorted(int(np.asarray(Image.open(file))[0, 0, 0]) for file in found.files)
+    assert reds == list(range(12)) and len(list(photos.rglob("*.png"))) == 12
+    first = {file: file.stat().st_mtime_ns for file in found.files}
+    capfd.readouterr()
+    assert {file: file.stat().st_mtime_ns for file in find_files(f"{server}/photos").files} == first
+    asked = [line for line in capfd.readouterr().err.splitlines() if '"GET' in line and ".png" in line]
+    assert not asked, "what is there is not fetched again"
+    assert np.asarray(Image.open(find_files(f"{server}/photos/4.png").files[0]))[0, 0, 0] == 4
+    with pytest.raises(DataError, match="nothing at this URL"):
+        find_files(f"{server}/nowhere/a.png")
+
+
+def test_a_server_that_is_not_there_is_one_sentence(server):
+    pytest.importorskip("aiohttp")
+    port = int(server.rpartition(":")[2])
+    with socket.socket() as taken:  # a port that nobody listens on
+        taken.bind(("127.0.0.1", 0))
+        free = taken.getsockname()[1]
+        assert free != port
+        with pytest.raises(DataError, match="check the URL, the connection"):
+            find_files(f"http://127.0.0.1:{free}/photos/a.png")
 
 
 @pytest.mark.usefixtures("memory")

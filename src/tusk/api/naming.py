@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import torch
 from pydantic import ValidationError
 
 from tusk.api.model import Model
 from tusk.data.sources import find_files
+from tusk.device import CPU, choose_device
 from tusk.errors import UsageError
 from tusk.model.storage import StoredModel, load_model
 from tusk.naming import NamesFile, named_types, names_path
@@ -23,17 +25,20 @@ from tusk.weights import model_path
 _PICTURES = 200  # that a type is split by, at most
 
 
-def open_names_of(model: str, file: Path | None = None) -> Names:
-    """The names of a model: those beside it, or in another file."""
+def open_names_of(model: str, file: Path | None = None, device: str = "auto") -> Names:
+    """The names of a model: those beside it, or in another file; device: where pictures are looked at."""
+    place = choose_device(device)
     path = model_path(model)
-    return Names(load_model(path), path, file)
+    return Names(load_model(path), path, file, place)
 
 
 class Names:
     """What `tusk names` changes: types are given by their numbers or names, as people write them."""
 
-    def __init__(self, model: StoredModel, model_file: Path, file: Path | None = None) -> None:
-        self._model, self._model_file = model, model_file
+    def __init__(
+        self, model: StoredModel, model_file: Path, file: Path | None = None, device: torch.device = CPU
+    ) -> None:
+        self._model, self._model_file, self._device = model, model_file, device
         self._file = NamesFile(names_path(model_file) if file is None else file, model)
         self.last = ""
 
@@ -63,7 +68,7 @@ class Names:
             edit = split(naming, sample, number)
         else:
             members = np.arange(prototypes.types) if prototypes.members is None else np.array(prototypes.members)
-            unit = prototypes.unit().detach().double().numpy()  # (M, C)
+            unit = prototypes.unit().detach().cpu().double().numpy()  # (M, C)
             own = unit[assign(naming, members, unit) == number]
             if len(own) < 2:
                 why = "it comes from one prototype, so that pictures must say what is in it"
@@ -125,7 +130,7 @@ class Names:
 
     def _sample(self, pictures: Sequence[str]) -> Sample:
         found = find_files(list(pictures))
-        model = Model(self._model, self._model_file)
+        model = Model(self._model, self._model_file).to(self._device)
         types, descriptors = [], []
         for one in model.detect_iter(map(str, found.files[:_PICTURES])):
             types.append(one.type)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tusk.data.sources import find_files
+from tusk.device import choose_device, use_device
 from tusk.model.storage import load_model
 from tusk.naming import NamesFile, names_path
 from tusk.serve.pictures import Pictures
@@ -21,13 +22,17 @@ def serve_model(
     *,
     keypoints: int | None = None,
     names: Path | None = None,
+    device: str = "auto",
     ready: Callable[[str, Workbench], None] = lambda *_: None,
 ) -> None:
     """Until it is stopped. ready: called with the address once it answers there."""
     source = find_files(list(pictures)) if pictures else None
     path = model_path(model)
+    place = choose_device(device)
     opened = open_socket(listen)
     stored = load_model(path)
+    use_device(place)
+    stored.network.to(place)
     file = NamesFile(names_path(path) if names is None else names, stored)
     bench = Workbench(stored, model, file, Pictures(source), keypoints)
     server = Server(bench, listen, opened)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tusk.errors import UsageError, nearest, visible
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tusk.api.naming import Names
 
 _HELP = """\
-usage: tusk names MODEL WORDS [--names FILE]
+usage: tusk names MODEL WORDS [--names FILE] [--device WHERE]
 
 Say what the types of a model are. What is said lies beside the model in names.json, and holds for detect, evaluate,
 report, serve and all that they write. A type is given by its number, or by its name.
@@ -34,32 +34,34 @@ words
   history                 every change
 
 flags
-  --names FILE   another file than the one beside the model
-  --json         'list' as JSON to stdout
-  --help         this text
+  --names FILE    another file than the one beside the model
+  --device WHERE  where 'split' looks at pictures: auto (a GPU where there is one), cpu, cuda, cuda:1 or mps
+  --json          'list' as JSON to stdout
+  --help          this text
 """
 
 
 def run(args: Sequence[str]) -> None:
-    words, file, as_json = _flags(args)
-    if words is None:
+    given = _flags(args)
+    if given is None:
         print(_HELP, end="")
         return
+    words = given.words
     if not words:
         raise UsageError("MODEL", "no model was named", "see 'tusk names --help'")
     model, verb, rest = words[0], (words[1:2] or ["list"])[0], words[2:]
     if verb not in _VERBS:
         raise UsageError(f"'{verb}'", "there is no such word", nearest(verb, _VERBS))
-    if as_json and verb != "list":
+    if given.as_json and verb != "list":
         raise UsageError("--json", "only 'list' has it", "leave it out")
     from tusk.api.naming import open_names_of
 
-    names = open_names_of(model, file)
+    names = open_names_of(model, given.file, given.device)
     least, most = _VERBS[verb]
     if not least <= len(rest) <= most:
         raise UsageError(f"'{verb}'", _room(len(rest), least, most), "see 'tusk names --help'")
     if verb == "list":
-        print(names.as_json() if as_json else visible_lines(names.lines()))
+        print(names.as_json() if given.as_json else visible_lines(names.lines()))
         return
     if verb == "history":
         print(visible_lines(names.history()))
@@ -110,32 +112,39 @@ _CHANGES: dict[str, Callable[[Names, Sequence[str]], None]] = {
 }
 
 
-def _flags(args: Sequence[str]) -> tuple[list[str] | None, Path | None, bool]:
-    """-> the words (None where help is wanted), the file, and whether JSON is. Names may begin with anything but --."""
-    from pathlib import Path
-
-    words: list[str] = []
+@dataclass
+class _Given:
+    words: list[str] = field(default_factory=list)
     file: Path | None = None
-    as_json = False
+    device: str = "auto"
+    as_json: bool = False
+
+
+def _flags(args: Sequence[str]) -> _Given | None:
+    """None where help is wanted. Names may begin with anything but --."""
+    found = _Given()
     rest = iter(args)
     for word in rest:
         flag, equals, value = word.partition("=")
         if word in ("--help", "-h"):
-            return None, None, False
+            return None
         if word == "--":
-            words += rest
-        elif flag == "--names":
+            found.words += rest
+        elif flag in ("--names", "--device"):
             given = value if equals else next(rest, "")
             if not given:
-                raise UsageError("--names", "it has no value", "write --names FILE")
-            file = Path(given)
+                raise UsageError(flag, "it has no value", f"write {flag} {'FILE' if flag == '--names' else 'WHERE'}")
+            if flag == "--names":
+                found.file = Path(given)
+            else:
+                found.device = given
         elif word == "--json":
-            as_json = True
+            found.as_json = True
         elif word.startswith("--"):
-            raise UsageError(word, "there is no such flag", nearest(word, ["--names", "--json", "--help"]))
+            raise UsageError(word, "there is no such flag", nearest(word, ["--names", "--device", "--json", "--help"]))
         else:
-            words.append(word)
-    return words, file, as_json
+            found.words.append(word)
+    return found
 
 
 def _room(given: int, least: int, most: int) -> str:

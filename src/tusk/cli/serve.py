@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from tusk.cli.flags import run_with_flags
+from tusk.cli.flags import Device, run_with_flags
 from tusk.errors import UsageError, visible
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def serve(
     jobs: Annotated[int, tyro.conf.arg(help="Pictures that wait at most; others are told to come again.")] = 8,
     most_megabytes: Annotated[int, tyro.conf.arg(help="Of one picture that is sent.")] = 32,
     names: Annotated[Path | None, tyro.conf.arg(help="Another file of names than the one beside the model.")] = None,
+    device: Device = "auto",
 ) -> None:
     """Show it in the browser: pictures with their points, types with names, corrections by clicks. Ctrl-C ends it."""
     for flag, value in (("--jobs", jobs), ("--most-megabytes", most_megabytes)):
@@ -60,13 +61,17 @@ def serve(
     prepare_torch()
     hosts = () if allow_host is None else (allow_host,)
     listen = Listen(host, port, token, hosts, jobs, most_megabytes << 20)
-    serve_model(model, pictures, listen, keypoints=keypoints, names=names, ready=_say)
+    serve_model(model, pictures, listen, keypoints=keypoints, names=names, device=device, ready=_say)
     print("tusk serve: stopped.", file=sys.stderr)
 
 
 def _say(address: str, bench: Workbench) -> None:
+    from tusk.device import device_words
+
     number = len(bench.pictures)
     print(visible(f"{number:,} pictures; names go to {bench.names.path}"), file=sys.stderr)
+    if (place := bench.model.network.device).type != "cpu":
+        print(f"Runs on {device_words(place)}", file=sys.stderr)
     if bench.pictures.left_out:
         print(f"Left out: {bench.pictures.left_out} links that lead out of the folder.", file=sys.stderr)
     print(f"Open {address} in a browser; Ctrl-C ends it.", file=sys.stderr)

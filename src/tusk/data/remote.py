@@ -1,4 +1,4 @@
-"""Pictures and shards behind a URL (`s3://`, `gs://`, `hf://`, `memory://` ...), by fsspec, through a cache on disk.
+"""Pictures and shards behind a URL (`https://`, `s3://`, `gs://`, `hf://` ...), by fsspec, through a cache on disk.
 
 Nothing is read from the network unless a source is such a URL. A file is copied once, under a temporary name that is
 then renamed; where the copies of shards take more than TUSK_REMOTE_CACHE_GB (100 by itself), the oldest go first.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -63,9 +64,12 @@ def mirror(url: str, wanted: Callable[[str], bool]) -> Path:
     A URL of a single file gives that file.
     """
     files, path = _filesystem(url)
-    if _tried(url, lambda: files.isfile(path)):
+    # By the name too: to a web server, the page that lists a folder is a file.
+    if wanted(path.rstrip("/").rpartition("/")[2]) and _tried(url, lambda: files.isfile(path)):
         return local_copy(url)
     found = _tried(url, lambda: files.find(path, detail=True))
+    if not found:
+        _tried(url, lambda: files.ls(path))  # says why, where `find` leaves out what it cannot list
     root = _folder_of(url.rstrip("/"))
     start = path.strip("/")
     for full, info in found.items():
@@ -74,8 +78,12 @@ def mirror(url: str, wanted: Callable[[str], bool]) -> Path:
         if not wanted(inside) or any(part in ("", ".", "..") for part in parts):
             continue
         target = root.joinpath(*parts)
-        if target.is_file() and target.stat().st_size == info.get("size"):
-            continue
+        if target.is_file():
+            size = info.get("size")
+            if size is None:  # web servers tell it for one file at a time
+                size = _tried(url, lambda full=full: files.size(full))  # type: ignore[misc]
+            if target.stat().st_size == size:
+                continue
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f".{target.name}.part")
         with part.open("wb") as stream:
@@ -127,7 +135,7 @@ def _copy(files: Any, path: str, target: Any) -> None:
 
 
 def _folder_of(url: str) -> Path:
-    name = url.rstrip("/").rpartition("/")[2][:40] or "root"
+    name = re.sub(r"[^\w.-]", "_", url.rstrip("/").rpartition("/")[2][:40]) or "root"
     return default_cache_dir() / "remote" / f"{name}-{hashlib.sha256(url.rstrip('/').encode()).hexdigest()[:16]}"
 
 

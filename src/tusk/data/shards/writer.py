@@ -55,29 +55,30 @@ def pack_pictures(
     out.mkdir(parents=True, exist_ok=True)
     for rest in out.glob(".*.part"):
         rest.unlink(missing_ok=True)
+    labels = [source.label(file) for file in files]
     shards: list[ShardInfo] = []
     skipped = list(source.unreadable)
     done = 0
     while done < len(files):
         path = out / f"shard-{len(shards):05d}.bin"
-        kept = _kept(path, [source.label(file) for file in files[done:]])
+        kept = _kept(path, labels, done)
         if kept is None:
             made = _Shard()
-            for file, content in _read(files[done:], side):
+            for content in _read(files, done, side):
                 done += 1
                 progress(done, len(files))
                 if isinstance(content, Skipped):
                     skipped.append(content)
                     continue
-                made.add(source.label(file), content)
+                made.add(labels[done - 1], content)
                 if made.size >= shard_bytes:
                     break
             if not made.names:
                 break
             atomic_write(path, made.to_bytes())
-            kept = len(made.names), made.size, 0
+            kept = len(made.names), made.size, done
         else:
-            done += kept[2]
+            done = kept[2]
             progress(done, len(files))
         shards.append(ShardInfo(path.name, kept[0], kept[1]))
     if not shards:
@@ -108,30 +109,30 @@ class _Shard:
         return b"".join([*self.parts, tail_of(self.offsets, self.names)])
 
 
-def _kept(path: Path, names: Sequence[str]) -> tuple[int, int, int] | None:
-    """A shard that an earlier start wrote: its pictures, their bytes, and how many files it used up.
+def _kept(path: Path, names: Sequence[str], begin: int) -> tuple[int, int, int] | None:
+    """A shard that an earlier start wrote: its pictures, their bytes, and up to which of the names it goes.
 
-    None where there is none, or it is of other pictures."""
+    None where there is none, or it is of other pictures than those from `begin` on."""
     try:
         content = path.read_bytes()
         index = read_index(content, str(path))
         stored = read_names(content, index, str(path))
     except (OSError, DataError):
         return None
-    place = -1
-    where = {name: number for number, name in enumerate(names)}
+    place = begin
     for name in stored:  # in the same order; those between them could not be read
-        if where.get(name, -1) <= place:
+        while place < len(names) and names[place] != name:
+            place += 1
+        if place == len(names):
             return None
-        place = where[name]
-    return len(index), int(index.offsets[-1]), place + 1
+        place += 1
+    return len(index), int(index.offsets[-1]), place
 
 
-def _read(files: Sequence[Path], side: int | None) -> Iterator[tuple[Path, bytes | Skipped]]:
+def _read(files: Sequence[Path], begin: int, side: int | None) -> Iterator[bytes | Skipped]:
     with ThreadPoolExecutor(_READERS) as pool:
-        for start in range(0, len(files), _TOGETHER):
-            part = files[start : start + _TOGETHER]
-            yield from zip(part, pool.map(lambda file: _content(file, side), part), strict=True)
+        for start in range(begin, len(files), _TOGETHER):
+            yield from pool.map(lambda file: _content(file, side), files[start : start + _TOGETHER])
 
 
 def _content(file: Path, side: int | None) -> bytes | Skipped:
