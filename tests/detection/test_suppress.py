@@ -10,7 +10,7 @@ from tests.detection.discs import disc_model
 from tests.pictures import draw_discs
 from tusk.config import DetectionConfig
 from tusk.detection.predictor import Predictor
-from tusk.detection.suppress import lowered_scores
+from tusk.detection.suppress import lowered_scores, scores_by_size
 
 REACH = (0.9, 1.6)
 
@@ -55,6 +55,24 @@ def test_of_two_discs_that_overlap_one_is_left_where_the_setting_says_so():
     found = [Predictor(disc_model(detection={"suppression": reach})).detect(picture) for reach in (None, (2.0, 2.5))]
     assert [len(one) for one in found] == [2, 1]
     assert found[1].score[0] == pytest.approx(found[0].score.max())
+
+
+def test_scores_of_small_things_count_for_less():
+    score, size = np.array([0.8, 0.8, 0.8]), np.array([84.0, 21.0, 5.25])
+    np.testing.assert_allclose(scores_by_size(score, size, 21.0), [0.8, 0.8, 0.4])
+    np.testing.assert_array_equal(scores_by_size(score, size, None), score)
+
+
+@pytest.mark.parametrize("reach", [None, (2.0, 2.5)])
+def test_a_small_disc_has_the_lower_score_in_the_whole_chain(reach):
+    picture = draw_discs(96, 96, [(25, 48, 14), (70, 48, 7)])
+    plain, lowered = (
+        Predictor(disc_model(detection={"usual_size": usual, "suppression": reach})).detect(picture)
+        for usual in (None, 28.0)
+    )
+    assert len(plain) == len(lowered) == 2
+    np.testing.assert_allclose(lowered.score, plain.score * np.sqrt(np.minimum(plain.size / 28, 1)), rtol=1e-5)
+    assert lowered.score.min() < 0.8 * plain.score.min()
 
 
 def test_the_distances_have_to_rise():

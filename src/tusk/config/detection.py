@@ -31,6 +31,9 @@ class DetectionConfig(Part):
     suppression: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(le=4)]] | None = None
     """With `model.sizes`: soft non-maximum suppression. A better keypoint nearby lowers a score, to 0 at the first
     distance and not at all from the second on, both in radii of the larger one; `min_score` comes after that."""
+    usual_size: Positive | None = None
+    """With `model.sizes`: the diameter of a usual thing in pixels of the network's input. A smaller one shows fewer
+    pixels to judge by, and its score is lowered by the root of its share of that; `min_score` comes after it."""
     views: Literal[1, 2, 4] = 1
     """Scores and sizes are means over the image and its mirror images: left for right (2), upside down too (4)."""
     min_gain: float | None = None

@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from tusk.detection.suppress import lowered_scores
+from tusk.detection.suppress import lowered_scores, scores_by_size
 from tusk.model.network import Output
 
 
@@ -25,14 +25,15 @@ def keep_layers(output: Output, kept: Tensor) -> Output:
     return replace(output, found=output.found & kept, layer_alpha=left / share)
 
 
-def suppress_softly(output: Output, reach: tuple[float, float], least: float) -> Output:
-    """The output with scores lowered by better keypoints nearby, and without those that fall below `least`."""
+def lower_scores(output: Output, usual_size: float | None, reach: tuple[float, float] | None, least: float) -> Output:
+    """The output with scores lowered where things are small, and by better keypoints nearby, and without those that
+    fall below `least`."""
     assert output.size is not None
     score = torch.zeros_like(output.score)  # (B, K)
     for place in range(len(score)):
         slots = output.found[place].nonzero()[:, 0]  # (N,)
         own = (values[place, slots].double().cpu().numpy() for values in (output.xy, output.size, output.score))
         xy, size, found = own
-        lowered = lowered_scores(xy, size / 2, found, reach, least)
+        lowered = lowered_scores(xy, size / 2, scores_by_size(found, size, usual_size), reach, least)
         score[place, slots] = torch.from_numpy(lowered).to(score)
     return replace(keep_layers(output, (score >= least) & (score > 0)), score=score)

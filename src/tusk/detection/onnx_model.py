@@ -21,7 +21,7 @@ from tusk.data.framing import FittedPicture, Frame, Placement, fit_picture
 from tusk.detection.detections import Detections
 from tusk.detection.inputs import OneImage, each, is_one, to_picture
 from tusk.detection.onnx_format import FORMAT, VERSION
-from tusk.detection.suppress import lowered_scores
+from tusk.detection.suppress import lowered_scores, scores_by_size
 from tusk.detection.tiling import cut_tiles, in_original, join
 from tusk.errors import DataError, UsageError, UserError, shortened
 
@@ -127,9 +127,10 @@ class OnnxModel:
         xy, inside = picture.to_original(points.xy[place].astype(np.float64))
         scale, config = max(picture.frame.placement.scale), self.config
         found, score = points.score[place] > 0, points.score[place].astype(np.float64)  # (K,) each
-        if points.size is not None and config.detection.suppression is not None:
-            reach = config.detection.suppression
-            score = lowered_scores(points.xy[place], points.size[place] / 2, score, reach, least)
+        if points.size is not None:
+            own = points.size[place]
+            score = scores_by_size(score, own, config.detection.usual_size)
+            score = lowered_scores(points.xy[place], own / 2, score, config.detection.suppression, least)
         kept = inside & found & (score > 0) & (score >= least)  # (K,)
         size = None if points.size is None else points.size[place].astype(np.float64)[kept] * scale
         return Detections(

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from tusk.detection.explain import explain_away
-from tusk.detection.filter import keep_layers, suppress_softly
+from tusk.detection.filter import keep_layers, lower_scores
 from tusk.detection.gain import gains
 from tusk.detection.masks import claim_pixels, label_map, pixel_shares
 from tusk.detection.merge import merge_fragments
@@ -99,9 +99,9 @@ def detect_batch(
             # Which of many candidates are things is decided here, so keypoints have run out where candidates have.
             output, gain = explain_away(network, images, keep_layers(output, strong), settings.min_explained)
             kept = keep_layers(output, ~(gain < settings.min_gain))
-            if settings.suppression is not None:
+            if settings.suppression is not None or settings.usual_size is not None:
                 # After what explains nothing is left out: it would suppress what does.
-                kept = suppress_softly(kept, settings.suppression, settings.min_score)
+                kept = lower_scores(kept, settings.usual_size, settings.suppression, settings.min_score)
         else:
             gain = torch.full_like(output.score, math.nan) if gain_is_unused else gains(network, images, output)
             strong = strong & ~(gain < settings.min_gain)

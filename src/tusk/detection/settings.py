@@ -25,6 +25,7 @@ class DetectionSettings:
     min_gain: float = 0.0
     min_explained: float = 0.0
     suppression: tuple[float, float] | None = None
+    usual_size: float | None = None
     views: int = 1
 
     def __post_init__(self) -> None:
@@ -37,7 +38,9 @@ class DetectionSettings:
 
     def every_keypoint(self) -> DetectionSettings:
         """The same with nothing left out for its score or gain."""
-        return replace(self, min_score=0.0, min_gain=-math.inf, min_explained=-math.inf, suppression=None)
+        return replace(
+            self, min_score=0.0, min_gain=-math.inf, min_explained=-math.inf, suppression=None, usual_size=None
+        )
 
 
 def settings_from(config: Config, least_gain: float | None = None) -> DetectionSettings:
@@ -57,6 +60,7 @@ def settings_from(config: Config, least_gain: float | None = None) -> DetectionS
         min_gain=-math.inf if known is None else known,
         min_explained=detection.min_explained,
         suppression=detection.suppression,
+        usual_size=detection.usual_size,
         views=detection.views,
     )
 
