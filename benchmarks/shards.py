@@ -53,7 +53,9 @@ def make(folder: Path, count: int) -> int:
 def pack(photos: Path, out: Path, shard_bytes: int) -> dict[str, float]:
     source = find_files(photos)
     wall, spent = time.perf_counter(), time.process_time()
-    pack_pictures(source, out, shard_bytes=shard_bytes, progress=lambda done, _: _say(done))
+    pack_pictures(
+        source, out, shard_bytes=shard_bytes, progress=lambda done, _: _say(done) if done % BATCH == 0 else None
+    )
     return {"wall": time.perf_counter() - wall, "core": time.process_time() - spent}
 
 
@@ -144,9 +146,7 @@ def main() -> None:
         Run("pack", photos, again, size, 0).kill_at(count // 2)
         kept = len(list(again.glob("shard-*.bin")))
         Run("pack", photos, again, size, 0).finish()
-        check(
-            checksums(again) == checksums(shards), f"packing killed at {kept} shards and gone on with, the same bytes"
-        )
+        check(checksums(again) == checksums(shards), f"packing killed after {kept} shards, the same bytes")
         whole, log = folder / "whole.txt", folder / "log.txt"
         print(f"read:   {rate(batches * BATCH, Run('read', shards, whole, 0, batches).finish())}")
         Run("read", shards, log, 0, batches).kill_at(batches // 2)
@@ -154,9 +154,7 @@ def main() -> None:
         at = len([line for line in lines if line.endswith("\n")])  # whole lines: batches that were handed out
         log.write_text("".join(lines[:at]))
         Run("read", shards, log, at, batches).finish()
-        check(
-            log.read_text() == whole.read_text(), f"reading killed at batch {at} of {batches}, the same to the sample"
-        )
+        check(log.read_text() == whole.read_text(), f"reading killed after batch {at} of {batches}, the same samples")
         seen = [int(word) for line in whole.read_text().splitlines() for word in line.split()[2:]]
         check(len(set(seen)) == batches * BATCH, "every picture once")
 
