@@ -213,7 +213,10 @@ def test_ten_pictures_are_dropped_and_downloaded(page, client, place, tmp_path):
     assert page.locator("#list li").count() == 22
     assert page.text_content("#looked") == "22 of 22 looked at"
     saved = {}
-    for kind in page.locator("#format option").evaluate_all("every => every.map(one => one.value)"):
+    for place, kind in enumerate(page.locator("#format option").evaluate_all("every => every.map(one => one.value)")):
+        if place == 8:  # Chromium asks the person before it saves an eleventh file of one page
+            page.reload()
+            page.wait_for_selector("body[data-ready=yes]")
         page.select_option("#format", kind)
         with page.expect_download() as waiting:
             page.click("#save")
